@@ -1,0 +1,2 @@
+//! demo-agent
+fn main() {}

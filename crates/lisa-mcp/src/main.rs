@@ -1,0 +1,2 @@
+//! lisa-mcp
+fn main() {}

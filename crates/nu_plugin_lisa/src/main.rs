@@ -1,0 +1,2 @@
+//! nu_plugin_lisa
+fn main() {}

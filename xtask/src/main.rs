@@ -1,0 +1,2 @@
+//! The developer commands of the workspace.
+fn main() {}
