@@ -1,1 +1,5 @@
-//! Lisa engine
+//! Lisa's engine: runs AI coding agents in tmux, knows what each is doing and why it thinks so, and drives them.
+
+pub mod observation;
+pub mod profile;
+pub mod words;
