@@ -1,0 +1,352 @@
+//! Where Lisa keeps things and how far it goes: read once from the environment and `config.toml`, then passed
+//! around as data. No other module reads the environment.
+
+use crate::error::{Error, Kind, Result};
+use serde::Deserialize;
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// One environment variable that Lisa reads or sets.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvVar {
+    /// Its name.
+    pub name: &'static str,
+    /// Its default, as a person would write it.
+    pub default: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+/// Every environment variable that Lisa reads, in the order of the documentation.
+pub const ENVIRONMENT: &[EnvVar] = &[
+    EnvVar {
+        name: "LISA_STATE_DIR",
+        default: "$XDG_STATE_HOME/lisa",
+        what: "folder for session state and the journal",
+    },
+    EnvVar {
+        name: "LISA_CONFIG_DIR",
+        default: "$XDG_CONFIG_HOME/lisa",
+        what: "folder of config.toml and agents/*.toml",
+    },
+    EnvVar {
+        name: "LISA_TMUX_SOCKET",
+        default: "lisa",
+        what: "name of the private tmux server, or a socket path",
+    },
+    EnvVar { name: "LISA_MAX_SESSIONS", default: "64", what: "how many sessions may live at once" },
+    EnvVar { name: "LISA_MAX_DEPTH", default: "3", what: "how deep sessions may start sessions" },
+    EnvVar { name: "LISA_LOG", default: "warn", what: "what is logged to standard error (tracing filter)" },
+    EnvVar {
+        name: "LISA_EVENTS_MAX_BYTES",
+        default: "16777216",
+        what: "size at which the journal drops its oldest part",
+    },
+    EnvVar { name: "LISA_EVENTS_MAX_LINES", default: "100000", what: "events the journal keeps" },
+    EnvVar { name: "LISA_OUTPUT_STALE_SECONDS", default: "240", what: "age at which output counts as stale" },
+    EnvVar {
+        name: "LISA_HEARTBEAT_STALE_SECONDS",
+        default: "8",
+        what: "age at which a heartbeat counts as stale",
+    },
+    EnvVar {
+        name: "LISA_STATE_LOCK_TIMEOUT_MS",
+        default: "2500",
+        what: "how long to wait for a session's state lock",
+    },
+    EnvVar {
+        name: "LISA_PROCESS_SCAN_INTERVAL_SECONDS",
+        default: "8",
+        what: "how often a resident walks the process trees of sessions that do not change",
+    },
+];
+
+/// Every environment variable that a session's process gets.
+pub const SESSION_ENVIRONMENT: &[EnvVar] = &[
+    EnvVar { name: "LISA_SESSION", default: "", what: "the session's name" },
+    EnvVar { name: "LISA_RUN_ID", default: "", what: "this run of it" },
+    EnvVar { name: "LISA_AGENT", default: "", what: "the agent's profile" },
+    EnvVar { name: "LISA_MODE", default: "", what: "interactive or exec" },
+    EnvVar {
+        name: "LISA_PROJECT_HASH",
+        default: "",
+        what: "the project: first 8 hex digits of the MD5 of its root",
+    },
+    EnvVar { name: "LISA_PARENT", default: "", what: "the session that started this one, if one did" },
+];
+
+/// Names in a caller's environment that never reach a session: they would point its programs at another tmux, or
+/// claim that it is another session.
+pub const NOT_INHERITED: &[&str] = &[
+    "TMUX",
+    "TMUX_PANE",
+    "LISA_SESSION",
+    "LISA_RUN_ID",
+    "LISA_AGENT",
+    "LISA_MODE",
+    "LISA_PROJECT_HASH",
+    "LISA_PARENT",
+];
+
+/// The environment of a caller. The Nushell plugin passes its caller's, not its own.
+#[derive(Debug, Clone, Default)]
+pub struct Environment(HashMap<OsString, OsString>);
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_this_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// An environment made of pairs.
+    pub fn from_pairs<K: Into<OsString>, V: Into<OsString>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
+    }
+
+    /// A variable, if it is set and not empty.
+    pub fn get(&self, name: &str) -> Option<&OsString> {
+        self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
+    }
+
+    /// A variable as text, if it is set and is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(|value| value.to_str())
+    }
+
+    /// All variables.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+}
+
+/// What `config.toml` may say; each value is overruled by its environment variable.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    tmux_socket: Option<String>,
+    max_sessions: Option<u32>,
+    max_depth: Option<u32>,
+    events_max_bytes: Option<u64>,
+    events_max_lines: Option<u64>,
+    events_max_days: Option<u64>,
+    output_stale_seconds: Option<u64>,
+    heartbeat_stale_seconds: Option<u64>,
+    state_lock_timeout_ms: Option<u64>,
+    process_scan_interval_seconds: Option<u64>,
+    policy: Policy,
+}
+
+/// What parents that come through a front end may do, from the `[policy]` table of `config.toml`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Agents that may be started; empty for all.
+    pub agents: Vec<String>,
+    /// Folders below which sessions may be started; empty for all.
+    pub roots: Vec<PathBuf>,
+    /// Arguments that are refused, beside those that a profile calls dangerous.
+    pub denied_flags: Vec<String>,
+    /// Whether flags that switch an agent's safety off may be asked for at all.
+    pub allow_dangerous: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { agents: Vec::new(), roots: Vec::new(), denied_flags: Vec::new(), allow_dangerous: true }
+    }
+}
+
+/// Which tmux server is Lisa's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Socket {
+    /// A name below tmux's own folder (`tmux -L`).
+    Name(String),
+    /// A path (`tmux -S`).
+    Path(PathBuf),
+}
+
+/// Everything that can be configured.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Folder for session state and the journal.
+    pub state_dir: PathBuf,
+    /// Folder of `config.toml` and of the user's own profiles.
+    pub config_dir: PathBuf,
+    /// Which tmux server is Lisa's.
+    pub socket: Socket,
+    /// How many sessions may live at once.
+    pub max_sessions: u32,
+    /// How deep sessions may start sessions.
+    pub max_depth: u32,
+    /// Size at which the journal drops its oldest part.
+    pub events_max_bytes: u64,
+    /// Events the journal keeps.
+    pub events_max_lines: u64,
+    /// How long the journal keeps an event.
+    pub events_max_age: Duration,
+    /// Age at which output counts as stale.
+    pub output_stale: Duration,
+    /// Age at which a heartbeat counts as stale.
+    pub heartbeat_stale: Duration,
+    /// How long to wait for a session's state lock.
+    pub lock_timeout: Duration,
+    /// How often a resident walks the process trees of sessions that do not change.
+    pub process_scan_interval: Duration,
+    /// What parents may do.
+    pub policy: Policy,
+}
+
+impl Config {
+    /// Reads the configuration that applies to a caller with this environment.
+    pub fn load(env: &Environment) -> Result<Self> {
+        let home = env.path("HOME");
+        let base = |own: &str, xdg: &str, below_home: &str| -> Result<PathBuf> {
+            if let Some(path) = env.path(own) {
+                return absolute(own, path);
+            }
+            let base = env.path(xdg).filter(|path| path.is_absolute());
+            base.or_else(|| home.as_ref().map(|home| home.join(below_home)))
+                .map(|base| base.join("lisa"))
+                .ok_or_else(|| {
+                    Error::new(
+                        Kind::InvalidConfig,
+                        format!("neither {own} nor {xdg} nor HOME is set"),
+                        format!("set {own} to a folder of your own"),
+                    )
+                })
+        };
+        let state_dir = base("LISA_STATE_DIR", "XDG_STATE_HOME", ".local/state")?;
+        let config_dir = base("LISA_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?;
+        let file = read_file(&config_dir.join("config.toml"))?;
+        let number = |name: &str, from_file: Option<u64>, default: u64| -> Result<u64> {
+            match env.get(name) {
+                None => Ok(from_file.unwrap_or(default)),
+                Some(text) => text.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
+                    Error::new(
+                        Kind::InvalidConfig,
+                        format!("{name} is `{}`, which is no whole number", text.display()),
+                        format!("unset {name}, or set it to a number such as {default}"),
+                    )
+                }),
+            }
+        };
+        let limit = |name: &str, from_file: Option<u32>, default: u32| -> Result<u32> {
+            number(name, from_file.map(u64::from), u64::from(default))
+                .map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+        };
+        Ok(Self {
+            socket: socket(env.text("LISA_TMUX_SOCKET").or(file.tmux_socket.as_deref()).unwrap_or("lisa")),
+            max_sessions: limit("LISA_MAX_SESSIONS", file.max_sessions, 64)?,
+            max_depth: limit("LISA_MAX_DEPTH", file.max_depth, 3)?,
+            events_max_bytes: number("LISA_EVENTS_MAX_BYTES", file.events_max_bytes, 16 << 20)?,
+            events_max_lines: number("LISA_EVENTS_MAX_LINES", file.events_max_lines, 100_000)?,
+            events_max_age: Duration::from_secs(file.events_max_days.unwrap_or(30).saturating_mul(86_400)),
+            output_stale: Duration::from_secs(number(
+                "LISA_OUTPUT_STALE_SECONDS",
+                file.output_stale_seconds,
+                240,
+            )?),
+            heartbeat_stale: Duration::from_secs(number(
+                "LISA_HEARTBEAT_STALE_SECONDS",
+                file.heartbeat_stale_seconds,
+                8,
+            )?),
+            lock_timeout: Duration::from_millis(number(
+                "LISA_STATE_LOCK_TIMEOUT_MS",
+                file.state_lock_timeout_ms,
+                2500,
+            )?),
+            process_scan_interval: Duration::from_secs(number(
+                "LISA_PROCESS_SCAN_INTERVAL_SECONDS",
+                file.process_scan_interval_seconds,
+                8,
+            )?),
+            policy: file.policy,
+            state_dir,
+            config_dir,
+        })
+    }
+}
+
+fn absolute(name: &str, path: PathBuf) -> Result<PathBuf> {
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(Error::new(
+        Kind::InvalidConfig,
+        format!("{name} is `{}`, which is not an absolute path", path.display()),
+        format!("set {name} to a path that starts with `/`"),
+    ))
+}
+
+fn socket(given: &str) -> Socket {
+    if given.contains('/') { Socket::Path(PathBuf::from(given)) } else { Socket::Name(given.to_owned()) }
+}
+
+fn read_file(path: &Path) -> Result<File> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) => return Err(Error::io("read", path, &error)),
+    };
+    toml::from_str(&text).map_err(|error| {
+        Error::new(
+            Kind::InvalidConfig,
+            format!("{} can not be understood: {}", path.display(), error.to_string().trim_end()),
+            "mend that line, or move the file away to go on with the defaults",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Environment {
+        Environment::from_pairs(pairs.iter().copied())
+    }
+
+    #[test]
+    fn defaults_stand_below_home() {
+        let config = Config::load(&env(&[("HOME", "/nowhere")])).unwrap();
+        assert_eq!(config.state_dir, Path::new("/nowhere/.local/state/lisa"));
+        assert_eq!(config.socket, Socket::Name("lisa".into()));
+        assert_eq!((config.max_sessions, config.max_depth), (64, 3));
+    }
+
+    #[test]
+    fn the_environment_overrules_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.toml"), "max_sessions = 5\nmax_depth = 1\n").unwrap();
+        let dir = dir.path().to_str().unwrap();
+        let config =
+            Config::load(&env(&[("HOME", "/nowhere"), ("LISA_CONFIG_DIR", dir), ("LISA_MAX_SESSIONS", "7")]))
+                .unwrap();
+        assert_eq!((config.max_sessions, config.max_depth), (7, 1));
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_names_the_variable_and_a_way_out() {
+        let error = Config::load(&env(&[("HOME", "/nowhere"), ("LISA_MAX_SESSIONS", "many")])).unwrap_err();
+        assert_eq!(error.kind(), Kind::InvalidConfig);
+        assert!(error.to_string().contains("LISA_MAX_SESSIONS is `many`"), "{error}");
+    }
+
+    #[test]
+    fn a_misspelt_key_in_the_file_is_an_error_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.toml"), "max_session = 5\n").unwrap();
+        let error =
+            Config::load(&env(&[("HOME", "/nowhere"), ("LISA_CONFIG_DIR", dir.path().to_str().unwrap())]))
+                .unwrap_err();
+        assert!(error.to_string().contains("max_session"), "{error}");
+    }
+}
