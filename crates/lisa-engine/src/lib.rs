@@ -2,7 +2,12 @@
 
 pub mod api;
 pub mod config;
+pub mod disk;
 pub mod error;
+pub mod helper;
 pub mod observation;
+pub mod process;
 pub mod profile;
+pub mod session;
+pub mod tmux;
 pub mod words;

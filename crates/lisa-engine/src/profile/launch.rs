@@ -95,3 +95,91 @@ pub struct Settings {
     /// One event's entry, with `{event}` and `{hook}` (the hook command as a JSON string) filled in.
     pub entry: String,
 }
+
+/// The values that a template's names stand for; a name without one drops its group.
+pub type Values<'a> = BTreeMap<&'a str, &'a str>;
+
+impl Template {
+    /// The arguments that this template makes of a caller's wishes.
+    pub fn fill(&self, values: &Values<'_>, args: &[String]) -> Vec<String> {
+        let mut argv = Vec::new();
+        for part in &self.argv {
+            let group = match part {
+                Arg::One(word) => std::slice::from_ref(word),
+                Arg::Group(words) => words,
+            };
+            let filled: Option<Vec<Vec<String>>> = group
+                .iter()
+                .map(|word| match word.as_str() {
+                    "{args}" => Some(args.to_vec()),
+                    word => substitute(word, values).map(|word| vec![word]),
+                })
+                .collect();
+            argv.extend(filled.into_iter().flatten().flatten());
+        }
+        argv
+    }
+}
+
+/// A word with its `{names}` filled in; `None` where one has no value. Braces that hold no name stand for themselves.
+fn substitute(word: &str, values: &Values<'_>) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(open) = rest.find('{') {
+        let (head, tail) = rest.split_at(open);
+        out.push_str(head);
+        let name = tail[1..].split_once('}').map(|(name, _)| name);
+        match name
+            .filter(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+        {
+            Some(name) => {
+                out.push_str(values.get(name)?);
+                rest = &tail[name.len() + 2..];
+            }
+            None => {
+                out.push('{');
+                rest = &tail[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+impl Settings {
+    /// The file's text for a hook command line.
+    pub fn render(&self, hook: &str) -> String {
+        let hook = serde_json::Value::from(hook).to_string();
+        let entries: Vec<String> = self
+            .events
+            .iter()
+            .map(|event| self.entry.replace("{event}", event).replace("{hook}", &hook))
+            .collect();
+        self.text.replace("{events}", &entries.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template() -> Template {
+        toml::from_str(
+            r#"argv = [["--model", "{model}"], "{args}", "--x={n}", ["--", "{prompt}"]]
+            prompt = "argv""#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_group_whose_name_has_no_value_is_dropped_whole() {
+        let args = ["-v".to_owned(), "{model}".to_owned()];
+        let argv = template().fill(&Values::from([("prompt", "-rm {x}"), ("n", "1")]), &args);
+        assert_eq!(argv, ["-v", "{model}", "--x=1", "--", "-rm {x}"]);
+    }
+
+    #[test]
+    fn braces_that_hold_no_name_stand_for_themselves() {
+        assert_eq!(substitute("a={\"b\"={}}", &Values::new()).unwrap(), "a={\"b\"={}}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The Linux side of the seam: `/proc`, process clocks and pidfds.
+
+use super::Identity;
+use crate::observation::Proc;
+use nix::{time::clock_getcpuclockid, unistd::Pid};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+/// A hold on one process: it stays about that process even after its number is given to another.
+#[derive(Debug)]
+pub struct Handle {
+    fd: OwnedFd,
+    identity: Identity,
+}
+
+impl Handle {
+    /// Takes hold of a process that runs now.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        let raw = i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+            .ok_or(io::ErrorKind::NotFound)?;
+        let fd = pidfd_open(raw, PidfdFlags::NONBLOCK)?;
+        let identity = Identity::of(pid).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { fd, identity })
+    }
+
+    /// Which process this is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Sends it a signal; never hits another process.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        Ok(pidfd_send_signal(&self.fd, signal)?)
+    }
+
+    /// A descriptor that becomes readable when the process ends.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The fields of `/proc/PID/stat` that matter here.
+struct Stat {
+    name: String,
+    state: u8,
+    ppid: u32,
+    group: u32,
+    session: u32,
+    cpu_ticks: u64,
+    started: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name stands in parentheses and may itself contain any byte, so the last `)` ends it.
+fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    let open = bytes.iter().position(|b| *b == b'(')?;
+    let close = bytes.iter().rposition(|b| *b == b')')?;
+    let name = String::from_utf8_lossy(bytes.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
+    let id = |index: usize| number(index).and_then(|n| u32::try_from(n).ok());
+    Some(Stat {
+        name,
+        state: *fields.first()?.as_bytes().first()?,
+        ppid: id(1)?,
+        group: id(2)?,
+        session: id(3)?,
+        cpu_ticks: number(11)? + number(12)?,
+        started: number(19)?,
+    })
+}
+
+/// When a process started, in clock ticks since boot; `None` for one that does not run (a zombie has ended).
+pub fn start_time(pid: u32) -> Option<u64> {
+    stat(pid).filter(|stat| stat.state != b'Z' && stat.state != b'X').map(|stat| stat.started)
+}
+
+/// CPU time that a process has used, in milliseconds, by its own clock.
+pub fn cpu_ms(pid: u32) -> Option<u64> {
+    let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
+    let time = clock.now().ok()?;
+    let (seconds, nanos) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
+    Some(seconds * 1000 + nanos / 1_000_000)
+}
+
+/// The processes below `root` and itself, parents before children.
+///
+/// Children forked by a thread are listed under that thread only, so every thread's list is read.
+pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut queue = vec![root];
+    while let Some(pid) = queue.pop() {
+        if !seen.insert(pid) {
+            continue;
+        }
+        let Some(stat) = stat(pid) else {
+            if pid == root && !std::path::Path::new("/proc/self/stat").exists() {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "/proc is not there"));
+            }
+            continue;
+        };
+        found.push(Proc {
+            pid,
+            ppid: stat.ppid,
+            name: stat.name,
+            zombie: stat.state == b'Z',
+            stopped: stat.state == b'T',
+            cpu_ms: stat.cpu_ticks * 10,
+        });
+        queue.extend(children(pid));
+    }
+    Ok(found)
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| {
+            list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+/// Every process whose group or terminal session is `leader`'s: also those whose parent has gone.
+pub fn group_members(leader: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            stat(*pid)
+                .is_some_and(|stat| stat.state != b'Z' && (stat.group == leader || stat.session == leader))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_with_parentheses_and_spaces_is_read_whole() {
+        let line = b"42 (a) b (c)) S 7 42 42 0 -1 4194560 1 0 0 0 12 30 0 0 20 0 1 0 98765 0 0";
+        let stat = parse_stat(line).unwrap();
+        assert_eq!((stat.name.as_str(), stat.ppid, stat.cpu_ticks, stat.started), ("a) b (c)", 7, 42, 98765));
+    }
+
+    #[test]
+    fn a_torn_line_is_no_process() {
+        assert!(parse_stat(b"42 (sleep").is_none());
+        assert!(parse_stat(b"42 (sleep) S 1").is_none());
+        assert!(parse_stat(b"").is_none());
+    }
+
+    #[test]
+    fn the_tree_of_this_process_has_a_child_that_was_started_by_another_thread() {
+        let mut child = std::thread::spawn(|| std::process::Command::new("sleep").arg("30").spawn().unwrap())
+            .join()
+            .unwrap();
+        let pids: Vec<u32> = tree(std::process::id()).unwrap().iter().map(|proc| proc.pid).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(pids.contains(&child.id()));
+        assert_eq!(start_time(child.id()), None);
+    }
+}

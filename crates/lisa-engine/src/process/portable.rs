@@ -1,0 +1,97 @@
+//! The portable side of the seam: what `sysinfo` and plain POSIX offer.
+
+use super::Identity;
+use crate::observation::Proc;
+use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
+use std::{collections::HashSet, io};
+use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System};
+
+/// A hold on one process, as good as a process id and its start time can be.
+#[derive(Debug)]
+pub struct Handle {
+    identity: Identity,
+}
+
+impl Handle {
+    /// Takes hold of a process that runs now.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        Identity::of(pid).map(|identity| Self { identity }).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Which process this is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Sends it a signal, if it still is the process it was.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        if !self.identity.alive() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let pid =
+            i32::try_from(self.identity.pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+        Ok(kill_process(pid, signal)?)
+    }
+}
+
+fn look(pids: ProcessesToUpdate<'_>) -> System {
+    let mut system = System::new();
+    system.refresh_processes_specifics(pids, true, ProcessRefreshKind::nothing().with_cpu().without_tasks());
+    system
+}
+
+/// When a process started, in seconds since the epoch; `None` for one that does not run.
+pub fn start_time(pid: u32) -> Option<u64> {
+    let pid = sysinfo::Pid::from_u32(pid);
+    let system = look(ProcessesToUpdate::Some(&[pid]));
+    system
+        .process(pid)
+        .filter(|process| process.status() != ProcessStatus::Zombie)
+        .map(sysinfo::Process::start_time)
+}
+
+/// CPU time that a process has used, in milliseconds.
+pub fn cpu_ms(pid: u32) -> Option<u64> {
+    let pid = sysinfo::Pid::from_u32(pid);
+    look(ProcessesToUpdate::Some(&[pid])).process(pid).map(sysinfo::Process::accumulated_cpu_time)
+}
+
+/// The processes below `root` and itself, parents before children.
+pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
+    let system = look(ProcessesToUpdate::All);
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut queue = vec![sysinfo::Pid::from_u32(root)];
+    while let Some(pid) = queue.pop() {
+        let Some(process) = system.process(pid) else { continue };
+        if !seen.insert(pid) {
+            continue;
+        }
+        found.push(Proc {
+            pid: pid.as_u32(),
+            ppid: process.parent().map_or(0, sysinfo::Pid::as_u32),
+            name: process.name().to_string_lossy().into_owned(),
+            zombie: process.status() == ProcessStatus::Zombie,
+            stopped: process.status() == ProcessStatus::Stop,
+            cpu_ms: process.accumulated_cpu_time(),
+        });
+        queue.extend(
+            system.processes().iter().filter(|(_, child)| child.parent() == Some(pid)).map(|(pid, _)| *pid),
+        );
+    }
+    Ok(found)
+}
+
+/// Every process whose group or terminal session is `leader`'s.
+pub fn group_members(leader: u32) -> Vec<u32> {
+    let leads = |pid: Option<Pid>| pid.is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == leader);
+    look(ProcessesToUpdate::All)
+        .processes()
+        .keys()
+        .map(|pid| pid.as_u32())
+        .filter(|pid| {
+            let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+            leads(getpgid(pid).ok()) || leads(getsid(pid).ok())
+        })
+        .collect()
+}

@@ -1,0 +1,104 @@
+//! Ending sessions: descendants first, then the agent and all its processes, then the folder.
+
+use super::{
+    Store,
+    find::{self, Sighting},
+};
+use crate::{
+    api::{CleanupResponse, Removed},
+    error::Result,
+    process,
+    tmux::{Cmd, Tmux},
+};
+use std::{collections::HashSet, time::Duration};
+
+/// How long an agent has to end by itself.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A session and every session that it started, the deepest first.
+pub fn with_descendants(all: &[Sighting], name: &str) -> Vec<Sighting> {
+    let mut order: Vec<&Sighting> = all.iter().filter(|session| session.meta.name == name).collect();
+    let mut seen: HashSet<&str> = order.iter().map(|session| session.meta.name.as_str()).collect();
+    let mut next = 0;
+    while next < order.len() {
+        let parent = order[next].meta.name.as_str();
+        for child in all.iter().filter(|session| session.meta.parent.as_deref() == Some(parent)) {
+            if seen.insert(&child.meta.name) {
+                order.push(child);
+            }
+        }
+        next += 1;
+    }
+    order.into_iter().rev().cloned().collect()
+}
+
+/// Ends one session and removes everything that belongs to it. Returns how many processes had to be killed.
+pub fn end(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
+    let grace = if force { Duration::ZERO } else { GRACE };
+    let mut killed = 0;
+    if let Some(row) = &session.pane {
+        // Also of a pane that is dead: processes of its group may live on.
+        killed = process::end_all(row.pane.pid, if row.pane.dead { Duration::ZERO } else { grace });
+        tmux.call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+    } else if let Some(pane) = session.meta.pane.filter(|pane| pane.alive()) {
+        // The server is gone, but the agent is not.
+        killed = process::end_all(pane.pid, grace);
+    }
+    session.folder.remove()?;
+    Ok(killed)
+}
+
+/// Removes what nobody needs any more: sessions whose agent has ended, folders of sessions that were never started
+/// or can not be read, tmux sessions without a folder, and the socket of a server that is gone.
+pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
+    let mut removed = Vec::new();
+    let mut note = |kind: &str, name: &str, why: &str| {
+        removed.push(Removed { kind: kind.to_owned(), name: name.to_owned(), why: why.to_owned() });
+    };
+    let mut known: HashSet<String> = HashSet::new();
+    for session in find::all(tmux, store, false)? {
+        known.insert(session.meta.name.clone());
+        if session.alive() {
+            continue;
+        }
+        end(&session, true, tmux)?;
+        let why = if session.pane.is_some() { "its agent has ended" } else { "its tmux session is gone" };
+        note("session", &session.meta.name, why);
+    }
+    for stored in store.load_all()? {
+        if stored.found.is_err()
+            && let Some(folder) = store.folder(&stored.name)
+        {
+            known.insert(stored.name.clone());
+            folder.remove()?;
+            note("folder", &stored.name, "its metadata can not be read");
+        }
+    }
+    for name in store.names()? {
+        let Some(folder) = store.folder(&name) else { continue };
+        if folder.meta().is_ok_and(|meta| meta.is_none()) && folder_is_old(folder.path()) {
+            folder.remove()?;
+            note("folder", &name, "the session was never started");
+        }
+    }
+    for row in tmux.panes(false)? {
+        if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
+            process::end_all(row.pane.pid, GRACE);
+            tmux.call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+            note("session", &row.session, "it has no folder");
+        }
+    }
+    let socket = tmux.socket_path();
+    if socket.exists() && tmux.call(&[Cmd::new("display-message").args(["-p", "x"])])?.is_none() {
+        let _ = std::fs::remove_file(&socket);
+        note("socket", &socket.display().to_string(), "no server answers there");
+    }
+    Ok(CleanupResponse { removed })
+}
+
+/// A folder without metadata may be one that is being made at this moment.
+fn folder_is_old(path: &std::path::Path) -> bool {
+    let age =
+        std::fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age > Duration::from_secs(60))
+}

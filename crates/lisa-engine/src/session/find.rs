@@ -1,0 +1,93 @@
+//! Which sessions there are: the folders on disk joined with the panes of the server.
+
+use super::{Folder, Meta, Store};
+use crate::{
+    error::{Error, Kind, Result, printable},
+    tmux::{Tmux, pane::PaneRow},
+};
+use std::collections::HashMap;
+
+/// A session as it was found.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    /// Its folder.
+    pub folder: Folder,
+    /// What is known of it.
+    pub meta: Meta,
+    /// Its pane; `None` while it is being started, and after the server lost it.
+    pub pane: Option<PaneRow>,
+}
+
+impl Sighting {
+    /// Whether its process runs, or is just being started.
+    pub fn alive(&self) -> bool {
+        match &self.pane {
+            Some(row) => !row.pane.dead,
+            None => self.starting(),
+        }
+    }
+
+    /// Whether somebody is starting it right now.
+    pub fn starting(&self) -> bool {
+        self.pane.is_none()
+            && self.meta.pane.is_none()
+            && self.meta.starter.is_some_and(crate::process::Identity::alive)
+    }
+}
+
+/// Every session, oldest first. A folder whose metadata can not be read is left out here; `doctor` and `cleanup`
+/// name it.
+pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<Sighting>> {
+    let stored = store.load_all()?;
+    let mut rows: HashMap<String, PaneRow> =
+        tmux.panes(with_command)?.into_iter().map(|row| (row.session.clone(), row)).collect();
+    let mut found: Vec<Sighting> = stored
+        .into_iter()
+        .filter_map(|stored| stored.found.ok())
+        .map(|(folder, meta)| {
+            let pane = rows.remove(&meta.name).filter(|row| row.run_id == meta.run_id);
+            Sighting { folder, meta, pane }
+        })
+        .collect();
+    found.sort_by(|a, b| (a.meta.started_at, &a.meta.name).cmp(&(b.meta.started_at, &b.meta.name)));
+    Ok(found)
+}
+
+/// How many sessions hold a place under the limit.
+pub fn live_count(tmux: &Tmux, store: &Store) -> Result<usize> {
+    Ok(all(tmux, store, false)?.iter().filter(|session| session.alive()).count())
+}
+
+/// The one session with exactly this name.
+pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
+    let Some((folder, meta)) = store.load(name)? else {
+        return Err(Error::not_found(name, &store.names()?));
+    };
+    let row = tmux.panes(true)?.into_iter().find(|row| row.session == meta.name && row.run_id == meta.run_id);
+    Ok(Sighting { folder, meta, pane: row })
+}
+
+/// The one session that a reader means: by its exact name, or a unique prefix or tag.
+pub fn meant(store: &Store, given: &str) -> Result<String> {
+    if store.load(given)?.is_some() {
+        return Ok(given.to_owned());
+    }
+    let names = store.names()?;
+    if given.is_empty() {
+        return Err(Error::not_found(given, &names));
+    }
+    let tagged = |name: &str| {
+        store.load(name).ok().flatten().is_some_and(|(_, meta)| meta.tag.as_deref() == Some(given))
+    };
+    let fits: Vec<String> =
+        names.iter().filter(|name| name.starts_with(given) || tagged(name)).cloned().collect();
+    match fits.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Error::not_found(given, &names)),
+        several => Err(Error::new(
+            Kind::AmbiguousSession,
+            format!("`{}` fits {} sessions", printable(given), several.len()),
+            format!("give one of {} in full", several.iter().take(5).cloned().collect::<Vec<_>>().join(", ")),
+        )),
+    }
+}

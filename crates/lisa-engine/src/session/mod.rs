@@ -1,0 +1,16 @@
+//! Sessions: an agent in a tmux session, and the folder that belongs to it.
+//!
+//! A session's folder is made before its tmux session and removed after it, and the tmux session carries the run's
+//! id: so at any moment at which a process may be killed, the next one can tell what is there and what is left over.
+
+pub mod end;
+pub mod find;
+pub mod names;
+pub mod plan;
+pub mod spawn;
+
+mod meta;
+mod store;
+
+pub use meta::{Meta, SCHEMA};
+pub use store::{Folder, Store, Stored};

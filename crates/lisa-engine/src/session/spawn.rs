@@ -1,0 +1,240 @@
+//! Starting a session: all of it, or nothing.
+
+use super::{
+    Folder, Store,
+    plan::{Places, Plan, template},
+};
+use crate::{
+    api::SpawnRequest,
+    config::Config,
+    disk,
+    error::{Error, Kind, Result},
+    helper::launch::{self, Spec},
+    observation::Mode,
+    process::{self, Identity},
+    profile::launch::{Launch, PromptWay},
+    tmux::{Cmd, Tmux},
+};
+use std::{ffi::OsString, path::Path, time::Duration};
+
+/// How long a process may hold the right to claim a place.
+const CLAIM_LIMIT: Duration = Duration::from_secs(10);
+
+/// A session that was started.
+#[derive(Debug)]
+pub struct Started {
+    /// Its folder.
+    pub folder: Folder,
+    /// What is known of it.
+    pub meta: super::Meta,
+    /// A prompt that still has to be pasted.
+    pub paste: Option<String>,
+}
+
+/// Starts what was planned.
+pub fn spawn(
+    mut plan: Plan,
+    request: &SpawnRequest,
+    launch: &Launch,
+    helper: &[String],
+    (tmux, store, config): (&Tmux, &Store, &Config),
+) -> Result<Started> {
+    let folder = claim(&plan.meta.name, tmux, store, config)?;
+    // From here on everything that was made is taken back unless the whole succeeds.
+    let mut undo = Undo { folder: Some(folder.clone()), tmux, session: None };
+    folder.write_meta(&plan.meta)?;
+    let mut places = Places::default();
+    if let Some(settings) = &launch.settings {
+        let path = folder.file(&settings.file);
+        disk::write_atomic(&path, settings.render(&hook_command(helper, &folder)).as_bytes())?;
+        places.settings = Some(path.display().to_string());
+    }
+    plan.fill(request, template(launch, request.mode, &request.agent)?, launch, &places);
+    let stdin = match &plan.prompt {
+        Some((PromptWay::Stdin, prompt)) => {
+            let path = folder.file("prompt");
+            disk::write_atomic(&path, prompt.as_bytes())?;
+            Some(path)
+        }
+        _ => None,
+    };
+    let spec = Spec {
+        argv: plan.argv.clone(),
+        env: session_environment(&plan),
+        cwd: plan.meta.cwd.clone(),
+        stdin,
+        nofile: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
+    };
+    let fifo = folder.file("orders");
+    launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
+    let (session_id, pane_id, pane_pid) = new_session(&plan, helper, &fifo, &folder, tmux)?;
+    undo.session = Some((session_id, pane_pid));
+    if let Err(error) = launch::feed(&fifo, &spec) {
+        return Err(not_launched(tmux, &pane_id, &error.to_string()));
+    }
+    plan.meta.pane = Identity::of(pane_pid);
+    // A folder that is gone by now was killed by somebody while it was being made.
+    folder.write_meta(&plan.meta)?;
+    undo.folder = None;
+    undo.session = None;
+    let paste = match plan.prompt {
+        Some((PromptWay::Paste, prompt)) => Some(prompt),
+        _ => None,
+    };
+    Ok(Started { folder, meta: plan.meta, paste })
+}
+
+/// Claims a name and a place under the limit. The lock is held only while places are counted.
+fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<Folder> {
+    let _lock = store.claim_lock(CLAIM_LIMIT)?;
+    let live = super::find::live_count(tmux, store)?;
+    if live >= config.max_sessions as usize {
+        return Err(Error::new(
+            Kind::SessionLimit,
+            format!("{live} sessions are alive, and the limit is {}", config.max_sessions),
+            "kill some, or raise LISA_MAX_SESSIONS (or max_sessions in config.toml)",
+        ));
+    }
+    store.claim(name)
+}
+
+fn new_session(
+    plan: &Plan,
+    helper: &[String],
+    fifo: &Path,
+    folder: &Folder,
+    tmux: &Tmux,
+) -> Result<(String, String, u32)> {
+    let meta = &plan.meta;
+    let mut new =
+        Cmd::new("new-session").args(["-d", "-P", "-F", "#{session_id}\t#{pane_id}\t#{pane_pid}", "-s"]);
+    new = new
+        .arg(&meta.name)
+        .arg("-x")
+        .arg(meta.size.columns.to_string())
+        .arg("-y")
+        .arg(meta.size.rows.to_string());
+    new = helper.iter().fold(new, |new, word| new.arg(word));
+    let fifo = fifo.display().to_string();
+    new = match meta.mode {
+        Mode::Interactive => new.arg("launch").arg(fifo),
+        Mode::Exec => new.arg("run").arg(fifo).arg(folder.path().display().to_string()).arg(&meta.run_id),
+    };
+    let target = format!("={}:", meta.name);
+    let mut commands = vec![new, Cmd::new("set-option").args(["-t", &target, "@lisa_run"]).arg(&meta.run_id)];
+    if meta.mode == Mode::Exec {
+        let log = shell_line(helper, &["log", &folder.file("output.txt").display().to_string()]);
+        commands.push(
+            Cmd::new("pipe-pane").args(["-O", "-t", &target]).arg(escape_format(&format!("exec {log}"))),
+        );
+    }
+    let printed = tmux.call_starting(&commands)?.map_err(|why| {
+        if why.contains("duplicate session") {
+            Error::new(
+                Kind::NameTaken,
+                format!("tmux has a session `{}` that has no folder", meta.name),
+                "run `lisa cleanup`, or choose another name",
+            )
+        } else {
+            Error::new(
+                Kind::TmuxFailed,
+                format!("tmux could not start the session: {why}"),
+                "run `lisa doctor`",
+            )
+        }
+    })?;
+    let text = String::from_utf8_lossy(&printed).into_owned();
+    let mut fields = text.trim_end().split('\t');
+    match (fields.next(), fields.next(), fields.next().and_then(|pid| pid.parse().ok())) {
+        (Some(session), Some(pane), Some(pid)) => Ok((session.to_owned(), pane.to_owned(), pid)),
+        _ => Err(Error::new(
+            Kind::TmuxFailed,
+            format!("tmux answered `{}` to the start of a session", text.trim_end()),
+            "run `lisa doctor`",
+        )),
+    }
+}
+
+/// The pane did not take its orders: what it shows says why.
+fn not_launched(tmux: &Tmux, pane: &str, why: &str) -> Error {
+    let screen = tmux.screens(&[pane], false).ok().and_then(|mut screens| screens.pop()).and_then(Reply::ok);
+    let shown = screen.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default();
+    Error::new(
+        Kind::LaunchFailed,
+        format!("the agent was not started: {why}{}{shown}", if shown.is_empty() { "" } else { ": " }),
+        "check that the program runs by itself in that folder; `lisa doctor` checks the rest",
+    )
+}
+
+type Reply = crate::tmux::Reply;
+
+fn session_environment(plan: &Plan) -> Vec<(OsString, OsString)> {
+    let meta = &plan.meta;
+    let mut env = plan.env.clone();
+    let hash = super::names::project_hash(&meta.project_root);
+    let own = [
+        ("LISA_SESSION", meta.name.as_str()),
+        ("LISA_RUN_ID", &meta.run_id),
+        ("LISA_AGENT", &meta.agent),
+        ("LISA_MODE", meta.mode.as_str()),
+        ("LISA_PROJECT_HASH", &hash),
+    ];
+    env.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
+    if let Some(parent) = &meta.parent {
+        env.push(("LISA_PARENT".into(), parent.into()));
+    }
+    env
+}
+
+/// The command line that an agent's hooks run.
+fn hook_command(helper: &[String], folder: &Folder) -> String {
+    shell_line(helper, &["hook", &folder.path().display().to_string()])
+}
+
+fn shell_line(helper: &[String], words: &[&str]) -> String {
+    let quoted = helper.iter().map(String::as_str).chain(words.iter().copied()).map(shell_quote);
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=:@%,./+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// tmux expands formats and times in the command of a pipe; a path must come out of that unchanged.
+fn escape_format(text: &str) -> String {
+    text.replace('#', "##").replace('%', "%%")
+}
+
+/// Takes back what a spawn has made so far, unless it is told that all went well.
+struct Undo<'a> {
+    folder: Option<Folder>,
+    tmux: &'a Tmux,
+    session: Option<(String, u32)>,
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if let Some((session, pid)) = self.session.take() {
+            process::end_all(pid, Duration::ZERO);
+            let _ = self.tmux.call(&[Cmd::new("kill-session").arg("-t").arg(session)]);
+        }
+        if let Some(folder) = self.folder.take() {
+            let _ = folder.remove();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_survives_the_shell_and_the_format() {
+        assert_eq!(shell_quote("/a b/it's"), "'/a b/it'\\''s'");
+        assert_eq!(escape_format("/x/#{y}/%H"), "/x/##{y}/%%H");
+    }
+}

@@ -1,0 +1,176 @@
+//! The folders of all sessions: `sessions/<name>/` below the state folder.
+
+use super::{Meta, SCHEMA, names};
+use crate::{
+    disk::{self, Lock},
+    error::{Error, Kind, Result},
+};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// All session folders of a user.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// A session's folder as it was found: with its metadata, or with why that can not be read.
+#[derive(Debug)]
+pub struct Stored {
+    /// The session's name.
+    pub name: String,
+    /// Its folder and metadata.
+    pub found: Result<(Folder, Meta)>,
+}
+
+/// The folder of one session.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Store {
+    /// The store below a state folder; makes what is missing and refuses what can not be trusted.
+    pub fn open(state_dir: &Path) -> Result<Self> {
+        disk::private_dir(state_dir)?;
+        let store = Self { root: state_dir.to_owned() };
+        disk::private_dir(&store.sessions())?;
+        Ok(store)
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
+    }
+
+    /// Taken while a place is claimed, so that two processes never take the last one together.
+    pub fn claim_lock(&self, limit: Duration) -> Result<Lock> {
+        Lock::take(&self.root.join("claim.lock"), limit)
+    }
+
+    /// The folder of a session, whether it exists or not. `None` for a string that can not be a name.
+    pub fn folder(&self, name: &str) -> Option<Folder> {
+        names::plausible(name).then(|| Folder { path: self.sessions().join(name) })
+    }
+
+    /// Claims a name by making its folder.
+    pub fn claim(&self, name: &str) -> Result<Folder> {
+        let folder =
+            self.folder(name).ok_or_else(|| Error::invalid("that can not be a name", "choose another"))?;
+        match fs::DirBuilder::new().mode_private().create(&folder.path) {
+            Ok(()) => Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Error::new(
+                Kind::NameTaken,
+                format!("there is a session `{name}` already"),
+                "choose another name, or kill that session first",
+            )),
+            Err(error) => Err(Error::io("make", &folder.path, &error)),
+        }
+    }
+
+    /// Names of all sessions, sorted.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let sessions = self.sessions();
+        let entries = fs::read_dir(&sessions).map_err(|error| Error::io("list", &sessions, &error))?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| names::plausible(name))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// What is known of a session; `None` where there is none.
+    pub fn load(&self, name: &str) -> Result<Option<(Folder, Meta)>> {
+        let Some(folder) = self.folder(name) else { return Ok(None) };
+        Ok(folder.meta()?.map(|meta| (folder, meta)))
+    }
+
+    /// What is known of every session.
+    pub fn load_all(&self) -> Result<Vec<Stored>> {
+        let loaded = self.names()?.into_iter().filter_map(|name| {
+            let found = self.load(&name).transpose()?;
+            Some(Stored { name, found })
+        });
+        Ok(loaded.collect())
+    }
+}
+
+impl Folder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What is known of the session; `None` where the folder or its metadata is not there (yet).
+    pub fn meta(&self) -> Result<Option<Meta>> {
+        match disk::check_private_dir(&self.path) {
+            Ok(()) => {}
+            Err(_) if !self.path.exists() => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let path = self.file("meta.json");
+        let Some(bytes) = disk::read(&path)? else { return Ok(None) };
+        let meta: Meta = serde_json::from_slice(&bytes).map_err(|error| {
+            Error::new(
+                Kind::CorruptFile,
+                format!("{} can not be understood: {error}", path.display()),
+                "kill the session to remove it; its conversation is the agent's own and stays",
+            )
+        })?;
+        if meta.schema > SCHEMA {
+            return Err(Error::new(
+                Kind::CorruptFile,
+                format!("{} was written by a newer Lisa (schema {})", path.display(), meta.schema),
+                "use the newer version, or another LISA_STATE_DIR",
+            ));
+        }
+        Ok(Some(meta))
+    }
+
+    /// Writes what is known of the session.
+    pub fn write_meta(&self, meta: &Meta) -> Result<()> {
+        let text = serde_json::to_vec_pretty(meta).map_err(|error| {
+            Error::invalid(format!("metadata can not be written: {error}"), "report this")
+        })?;
+        disk::write_atomic(&self.file("meta.json"), &text)
+    }
+
+    /// Taken while the session's state is judged and written.
+    pub fn lock(&self, limit: Duration) -> Result<Lock> {
+        Lock::take(&self.file("lock"), limit)
+    }
+
+    /// Removes the folder and everything in it; one that is gone already is fine.
+    pub fn remove(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // Somebody wrote a file into it meanwhile: once more.
+            Err(_) if self.path.exists() => {
+                fs::remove_dir_all(&self.path).map_err(|error| Error::io("remove", &self.path, &error))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Folders that nobody else can enter.
+trait Private {
+    fn mode_private(&mut self) -> &mut Self;
+}
+
+impl Private for fs::DirBuilder {
+    fn mode_private(&mut self) -> &mut Self {
+        use std::os::unix::fs::DirBuilderExt;
+        self.mode(0o700)
+    }
+}

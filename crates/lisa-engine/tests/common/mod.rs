@@ -1,0 +1,125 @@
+//! A private corner of the machine for one test: its own state folder, tmux server and environment.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
+
+use lisa_engine::{
+    config::{Config, Environment, Socket},
+    session::Store,
+    tmux::{Cmd, Tmux},
+};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// Removed, with its tmux server, when dropped.
+pub struct Lab {
+    pub dir: tempfile::TempDir,
+    pub env: Environment,
+    pub config: Config,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// A lab whose environment has these variables too.
+    pub fn with(extra: &[(&str, &str)]) -> Self {
+        let dir = tempfile::Builder::new().prefix("lisa-").tempdir().unwrap();
+        let home = dir.path().to_str().unwrap().to_owned();
+        let mut pairs: Vec<(String, String)> = [
+            ("HOME", home.clone()),
+            ("PATH", std::env::var("PATH").unwrap()),
+            ("LISA_STATE_DIR", format!("{home}/state")),
+            ("LISA_CONFIG_DIR", format!("{home}/config")),
+            ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
+            ("LANG", "C.UTF-8".to_owned()),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+        pairs.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let env = Environment::from_pairs(pairs);
+        let config = Config::load(&env).unwrap();
+        Self { dir, env, config }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        match &self.config.socket {
+            Socket::Path(path) => path.clone(),
+            Socket::Name(_) => unreachable!("a lab has a socket path"),
+        }
+    }
+
+    pub fn tmux(&self) -> Tmux {
+        Tmux::new(self.config.socket.clone(), &self.env).unwrap()
+    }
+
+    pub fn resident(&self) -> Tmux {
+        Tmux::resident(self.config.socket.clone(), &self.env).unwrap()
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(&self.config.state_dir).unwrap()
+    }
+
+    /// Starts a session that runs a program directly.
+    pub fn run(&self, name: &str, argv: &[&str]) -> String {
+        let new = Cmd::new("new-session").args([
+            "-d",
+            "-P",
+            "-F",
+            "#{pane_id}",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            "-s",
+            name,
+        ]);
+        let new = argv.iter().fold(new, |new, word| new.arg(*word));
+        let printed = self.tmux().call_starting(&[new]).unwrap().unwrap();
+        String::from_utf8(printed).unwrap().trim().to_owned()
+    }
+
+    /// The server's process, if one runs.
+    pub fn server_pid(&self) -> Option<u32> {
+        let replies = self.tmux().call(&[Cmd::new("display-message").args(["-p", "#{pid}"])]).ok()??;
+        String::from_utf8(replies.into_iter().next()?.ok()?).ok()?.trim().parse().ok()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let Some(pid) = self.server_pid() else { return };
+        let _ = self.tmux().call(&[Cmd::new("kill-server")]);
+        let gone = until(Duration::from_secs(5), || lisa_engine::process::start_time(pid).is_none());
+        if !gone && !std::thread::panicking() {
+            panic!("the tmux server {pid} of this test did not end");
+        }
+    }
+}
+
+/// Waits for something to come true.
+pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The helper that a front end would be.
+pub fn helper() -> Vec<String> {
+    vec![env!("CARGO_BIN_EXE_lisa-helper").to_owned()]
+}
