@@ -7,8 +7,19 @@ use super::http::{Block, Wire, sse};
 use super::request::{Api, Asker, Request, words};
 use super::scenario::{Stop, Usage};
 
-/// What Claude Code puts before text that no user wrote.
-const REMINDER: &str = "<system-reminder>";
+/// How texts begin that Claude Code adds in the user's name.
+const OWN_WORDS: [&str; 6] = [
+    "<system-reminder>",
+    "<command-",
+    "<local-command-",
+    "[Request interrupted by user",
+    "Output token limit hit.",
+    "This session is being continued from a previous conversation",
+];
+/// Stands for the signature that real thinking carries.
+const SIGNATURE: &str = "c2NyaXB0ZWQ=";
+/// How the request for a summary begins, when a conversation is compacted. It offers tools like any other.
+const COMPACTION: &str = "CRITICAL: Respond with TEXT ONLY.";
 
 pub(crate) fn read(headers: &HeaderMap, body: Value) -> Request {
     let (mut said, mut results) = (Vec::new(), Vec::new());
@@ -20,16 +31,18 @@ pub(crate) fn read(headers: &HeaderMap, body: Value) -> Request {
         }
     }
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let asker = match body["tools"].as_array().map_or(0, Vec::len) {
-        0 => Asker::Auxiliary,
-        _ if header("x-claude-code-agent-id").is_empty() => Asker::Main,
-        _ => Asker::Subagent,
+    let prompt = said.last().cloned().unwrap_or_default();
+    let asker = if body["tools"].as_array().is_none_or(Vec::is_empty) || prompt.starts_with(COMPACTION) {
+        Asker::Auxiliary
+    } else if header("x-claude-code-agent-id").is_empty() {
+        Asker::Main
+    } else {
+        Asker::Subagent
     };
     let mut conversation = header("x-claude-code-session-id").to_owned();
     if asker == Asker::Subagent {
         conversation = format!("{conversation}/{}", header("x-claude-code-agent-id"));
     }
-    let prompt = said.last().cloned().unwrap_or_default();
     Request { api: Api::Anthropic, asker, conversation, said, prompt, results, body }
 }
 
@@ -41,7 +54,7 @@ fn read_user(content: &Value, said: &mut Vec<String>, results: &mut Vec<String>)
             continue;
         }
         let text = words(block);
-        if !text.is_empty() && !text.starts_with(REMINDER) {
+        if !text.is_empty() && !OWN_WORDS.iter().any(|own| text.starts_with(own)) {
             said.push(text);
         }
     }
@@ -74,15 +87,11 @@ impl Stream {
     pub(crate) fn new(number: usize, request: &Request) -> Self {
         Self { id: format!("msg_{number:06}"), model: request.body["model"].clone(), index: 0, called: false }
     }
-
-    fn event(data: Value) -> String {
-        sse(&data)
-    }
 }
 
 impl Wire for Stream {
     fn open(&mut self, usage: &Usage) -> String {
-        Self::event(json!({"type": "message_start", "message": {
+        sse(&json!({"type": "message_start", "message": {
             "id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": [],
             "stop_reason": null, "stop_sequence": null, "usage": {
                 "input_tokens": usage.input, "cache_creation_input_tokens": 0,
@@ -94,7 +103,7 @@ impl Wire for Stream {
             Block::Text => json!({"type": "text", "text": ""}),
             Block::Thinking => json!({"type": "thinking", "thinking": "", "signature": ""}),
         };
-        Self::event(json!({"type": "content_block_start", "index": self.index, "content_block": empty}))
+        sse(&json!({"type": "content_block_start", "index": self.index, "content_block": empty}))
     }
 
     fn piece(&mut self, block: Block, text: &str) -> String {
@@ -102,17 +111,16 @@ impl Wire for Stream {
             Block::Text => json!({"type": "text_delta", "text": text}),
             Block::Thinking => json!({"type": "thinking_delta", "thinking": text}),
         };
-        Self::event(json!({"type": "content_block_delta", "index": self.index, "delta": delta}))
+        sse(&json!({"type": "content_block_delta", "index": self.index, "delta": delta}))
     }
 
     fn finish(&mut self, block: Block, _whole: &str) -> String {
         let mut events = String::new();
         if block == Block::Thinking {
-            let delta = json!({"type": "signature_delta", "signature": "c2NyaXB0ZWQ="});
-            events +=
-                &Self::event(json!({"type": "content_block_delta", "index": self.index, "delta": delta}));
+            let delta = json!({"type": "signature_delta", "signature": SIGNATURE});
+            events += &sse(&json!({"type": "content_block_delta", "index": self.index, "delta": delta}));
         }
-        events += &Self::event(json!({"type": "content_block_stop", "index": self.index}));
+        events += &sse(&json!({"type": "content_block_stop", "index": self.index}));
         self.index += 1;
         events
     }
@@ -128,8 +136,9 @@ impl Wire for Stream {
             json!({"type": "content_block_delta", "index": index, "delta": delta}),
             json!({"type": "content_block_stop", "index": index}),
         ]
-        .map(Self::event)
-        .concat()
+        .iter()
+        .map(sse)
+        .collect()
     }
 
     fn call_custom(&mut self, name: &str, input: &str) -> String {
@@ -137,22 +146,88 @@ impl Wire for Stream {
     }
 
     fn fail(&mut self, code: &str, message: &str) -> String {
-        Self::event(json!({"type": "error", "error": {"type": code, "message": message}}))
+        sse(&json!({"type": "error", "error": {"type": code, "message": message}}))
     }
 
     fn close(&mut self, stop: Stop, usage: &Usage) -> String {
-        let reason = match stop {
-            Stop::Natural if self.called => "tool_use",
-            Stop::Natural => "end_turn",
-            Stop::MaxTokens => "max_tokens",
-            Stop::Refusal => "refusal",
-        };
-        let delta = json!({"stop_reason": reason, "stop_sequence": null});
+        let delta = json!({"stop_reason": stop_reason(stop, self.called), "stop_sequence": null});
         [
             json!({"type": "message_delta", "delta": delta, "usage": {"output_tokens": usage.output}}),
             json!({"type": "message_stop"}),
         ]
-        .map(Self::event)
-        .concat()
+        .iter()
+        .map(sse)
+        .collect()
+    }
+}
+
+/// Writes one message whole. Claude Code asks for that when a stream broke off before anything came of it.
+pub(crate) struct Message {
+    id: String,
+    model: Value,
+    content: Vec<Value>,
+}
+
+impl Message {
+    pub(crate) fn new(number: usize, request: &Request) -> Self {
+        Self { id: format!("msg_{number:06}"), model: request.body["model"].clone(), content: Vec::new() }
+    }
+}
+
+impl Wire for Message {
+    fn content_type(&self) -> &'static str {
+        "application/json"
+    }
+
+    fn open(&mut self, _usage: &Usage) -> String {
+        String::new()
+    }
+
+    fn begin(&mut self, _block: Block) -> String {
+        String::new()
+    }
+
+    fn piece(&mut self, _block: Block, _text: &str) -> String {
+        String::new()
+    }
+
+    fn finish(&mut self, block: Block, whole: &str) -> String {
+        self.content.push(match block {
+            Block::Text => json!({"type": "text", "text": whole}),
+            Block::Thinking => json!({"type": "thinking", "thinking": whole, "signature": SIGNATURE}),
+        });
+        String::new()
+    }
+
+    fn call(&mut self, name: &str, input: &Value) -> String {
+        let id = format!("toolu_{}_{}", self.id, self.content.len());
+        self.content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+        String::new()
+    }
+
+    fn call_custom(&mut self, name: &str, input: &str) -> String {
+        self.call(name, &json!({"input": input}))
+    }
+
+    fn fail(&mut self, code: &str, message: &str) -> String {
+        json!({"type": "error", "error": {"type": code, "message": message}}).to_string()
+    }
+
+    fn close(&mut self, stop: Stop, usage: &Usage) -> String {
+        let called = self.content.iter().any(|block| block["type"] == "tool_use");
+        json!({"id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": self.content,
+            "stop_reason": stop_reason(stop, called), "stop_sequence": null, "usage": {
+                "input_tokens": usage.input, "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": usage.cached, "output_tokens": usage.output}})
+        .to_string()
+    }
+}
+
+fn stop_reason(stop: Stop, called: bool) -> &'static str {
+    match stop {
+        Stop::Natural if called => "tool_use",
+        Stop::Natural => "end_turn",
+        Stop::MaxTokens => "max_tokens",
+        Stop::Refusal => "refusal",
     }
 }

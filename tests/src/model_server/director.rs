@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::log::Source;
 use super::request::{Asker, Request, smallest_match};
-use super::scenario::{Match, Reply, Scenario, Turn};
+use super::scenario::{Match, Opening, Reply, Scenario, Turn};
 
 /// Text of a reply to a prompt that nothing is scripted for.
 pub(crate) const UNSCRIPTED: &str = "Nothing is scripted for this.";
@@ -43,9 +43,14 @@ impl Director {
     }
 
     pub(crate) fn choose(&mut self, request: &Request) -> (Reply, Source) {
-        if request.asker == Asker::Auxiliary {
-            return (auxiliary(&request.body), Source::Auxiliary);
+        let (mut reply, source) = self.look_up(request);
+        while let Opening::Given(make) = &reply.opening {
+            reply = make(request);
         }
+        (reply, source)
+    }
+
+    fn look_up(&mut self, request: &Request) -> (Reply, Source) {
         let key = (request.conversation.clone(), request.said.len(), request.prompt.clone());
         let mut ruled = false;
         for (index, (when, turn)) in self.rules.iter().enumerate() {
@@ -59,6 +64,9 @@ impl Director {
                 *position += 1;
                 return (reply.clone(), source);
             }
+        }
+        if request.asker == Asker::Auxiliary {
+            return (auxiliary(&request.body), Source::Auxiliary);
         }
         if !ruled {
             if request.asker == Asker::Main
@@ -153,12 +161,22 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_may_use_what_a_tool_said() {
+        let reply =
+            Reply::given(|asked| Reply::text(asked.result_json()["cursor"].as_str().unwrap_or("none")));
+        let mut director = Director::new(Scenario::new().on(Match::any(), reply));
+        assert_eq!(told(&mut director, &asked("s", &["x"], &["Output:\n{\"cursor\":\"c7\"}\nrest"])), "c7");
+    }
+
+    #[test]
     fn auxiliary_requests_get_the_shape_they_ask_for() {
         let body = serde_json::json!({"text": {"format": {"type": "json_schema", "schema":
             {"type": "object", "properties": {"title": {"type": "string"}}}}}});
         let request = Request { asker: Asker::Auxiliary, body, ..asked("s", &["x"], &[]) };
         let mut director = Director::new(Scenario::new().turn("1"));
         assert_eq!(told(&mut director, &request), r#"{"title":"Scripted task"}"#);
+        director.add_rule(Match::prompt("x").from(Asker::Auxiliary), "summary".into());
+        assert_eq!(told(&mut director, &request), "summary");
         assert_eq!(told(&mut director, &asked("s", &["x"], &[])), "1");
     }
 }

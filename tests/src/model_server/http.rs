@@ -42,6 +42,9 @@ pub(crate) enum Block {
 
 /// Writes the parts of a reply in an API's words.
 pub(crate) trait Wire: Send + Sync {
+    fn content_type(&self) -> &'static str {
+        "text/event-stream"
+    }
     fn open(&mut self, usage: &Usage) -> String;
     fn begin(&mut self, block: Block) -> String;
     fn piece(&mut self, block: Block, text: &str) -> String;
@@ -106,15 +109,19 @@ async fn answer(stage: Arc<Stage>, request: Request) -> Response {
             (status, axum::response::AppendHeaders(headers), body.to_string()).into_response()
         }
         // The recorder waits here to be dropped with this future, when the client leaves.
-        Opening::Hang => std::future::pending().await,
+        Opening::Hang | Opening::Given(_) => std::future::pending().await,
     }
 }
 
 fn stream(stage: Arc<Stage>, recorder: Recorder, request: &Request, reply: Reply) -> Response {
     let wire: Box<dyn Wire> = match request.api {
-        Api::Anthropic => Box::new(anthropic::Stream::new(recorder.number(), request)),
+        Api::Anthropic if request.body["stream"] == true => {
+            Box::new(anthropic::Stream::new(recorder.number(), request))
+        }
+        Api::Anthropic => Box::new(anthropic::Message::new(recorder.number(), request)),
         Api::OpenAi => Box::new(openai::Stream::new(recorder.number())),
     };
+    let content_type = wire.content_type();
     let (frames, mut taken) = mpsc::channel(16);
     recorder.note(What::Headers(200));
     tokio::spawn(async move {
@@ -126,7 +133,7 @@ fn stream(stage: Arc<Stage>, recorder: Recorder, request: &Request, reply: Reply
         recorder.end(end.unwrap_or(End::ClientLeft));
     });
     let body = Body::from_stream(futures_util::stream::poll_fn(move |context| taken.poll_recv(context)));
-    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    ([(header::CONTENT_TYPE, content_type)], body).into_response()
 }
 
 /// The client is no longer there.
@@ -217,6 +224,9 @@ impl Player<'_> {
     }
 
     async fn send(&self, events: String) -> Result<(), Gone> {
+        if events.is_empty() {
+            return Ok(());
+        }
         self.frames.send(Ok(Bytes::from(events))).await.map_err(|_| Gone)
     }
 }

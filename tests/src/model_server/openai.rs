@@ -8,24 +8,26 @@ use super::request::{Api, Asker, Request, words};
 use super::scenario::{Stop, Usage};
 
 pub(crate) fn read(headers: &HeaderMap, body: Value) -> Request {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let about: Value = serde_json::from_str(header("x-codex-turn-metadata")).unwrap_or_default();
+    let asker = match (about["thread_source"].as_str(), about["request_kind"].as_str()) {
+        (Some("thread_title"), _) => Asker::Auxiliary,
+        (_, Some(kind)) if kind != "turn" => Asker::Auxiliary,
+        (Some("subagent"), _) => Asker::Subagent,
+        _ => Asker::Main,
+    };
     let (mut said, mut results) = (Vec::new(), Vec::new());
     for item in body["input"].as_array().into_iter().flatten() {
         match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
             ("message", Some("user")) => said.extend(user_words(&item["content"])),
             ("message", Some("assistant")) | ("function_call" | "custom_tool_call", _) => results.clear(),
             ("function_call_output" | "custom_tool_call_output", _) => results.push(words(&item["output"])),
+            // Agents talk to each other: to a subagent that is its prompt, to the main agent a result.
+            ("agent_message", _) if asker == Asker::Subagent => said.push(words(&item["content"])),
+            ("agent_message", _) => results.push(words(&item["content"])),
             _ => {}
         }
     }
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let about: Value = serde_json::from_str(header("x-codex-turn-metadata")).unwrap_or_default();
-    let asker = if body["text"]["format"].is_object() {
-        Asker::Auxiliary
-    } else if about["agent_name"].as_str().is_some_and(|name| name != "/root") {
-        Asker::Subagent
-    } else {
-        Asker::Main
-    };
     let conversation = header("thread-id").to_owned();
     let prompt = said.last().cloned().unwrap_or_default();
     Request { api: Api::OpenAi, asker, conversation, said, prompt, results, body }
@@ -131,8 +133,12 @@ impl Wire for Stream {
 
     fn call(&mut self, name: &str, input: &Value) -> String {
         let id = self.item_id();
-        self.whole_item(json!({"type": "function_call", "id": id, "call_id": format!("call_{id}"),
-            "name": name, "arguments": input.to_string(), "status": "completed"}))
+        let mut item = json!({"type": "function_call", "id": id, "call_id": format!("call_{id}"),
+            "name": name, "arguments": input.to_string(), "status": "completed"});
+        if let Some((space, name)) = name.split_once('.') {
+            (item["namespace"], item["name"]) = (space.into(), name.into());
+        }
+        self.whole_item(item)
     }
 
     fn call_custom(&mut self, name: &str, input: &str) -> String {
@@ -149,9 +155,9 @@ impl Wire for Stream {
 
     fn close(&mut self, stop: Stop, usage: &Usage) -> String {
         let (kind, status, why) = match stop {
-            Stop::Natural => ("response.completed", "completed", Value::Null),
+            // This API has no word for a refusal in words.
+            Stop::Natural | Stop::Refusal => ("response.completed", "completed", Value::Null),
             Stop::MaxTokens => ("response.incomplete", "incomplete", json!({"reason": "max_output_tokens"})),
-            Stop::Refusal => ("response.incomplete", "incomplete", json!({"reason": "content_filter"})),
         };
         let input = usage.input + usage.cached;
         let response = json!({"id": self.id, "object": "response", "status": status, "output": [],

@@ -42,6 +42,25 @@ pub struct Request {
 }
 
 impl Request {
+    /// The JSON object in the newest tool result that has one, wherever in its text it begins; null if none has.
+    pub fn result_json(&self) -> Value {
+        let objects = self.results.iter().rev().filter_map(|result| {
+            let text = &result[result.find('{')?..];
+            serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()
+        });
+        objects.into_iter().next().unwrap_or_default()
+    }
+
+    /// The file that Claude Code, in plan mode, tells the model to write its plan to.
+    pub fn plan_file(&self) -> Option<String> {
+        let text = self.body["messages"].to_string();
+        let place = text.find("/plans/")?;
+        let start =
+            text[..place].rfind(|letter: char| letter.is_whitespace() || "\"'`(".contains(letter))? + 1;
+        let end = place + text[place..].find(".md")? + ".md".len();
+        Some(text[start..end].to_owned())
+    }
+
     /// The names of the tools the request offers, wherever the API puts them.
     pub fn tools(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -68,7 +87,7 @@ pub(crate) fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks.iter().map(words).collect::<Vec<_>>().join("\n"),
-        Value::Object(block) => ["text", "content", "output"]
+        Value::Object(block) => ["text", "content", "output", "encrypted_content"]
             .iter()
             .find_map(|key| block.get(*key))
             .map(words)

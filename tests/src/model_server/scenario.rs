@@ -5,6 +5,8 @@
 //! model request, so "tool call, then closing words" is a turn of two replies. Every prompt walks through its
 //! turn from the start: two agents at work on one rule do not steal each other's replies.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -69,7 +71,7 @@ impl Match {
         self
     }
 
-    /// Only requests of this kind of asker: the main agent or a subagent.
+    /// Only requests of this kind of asker. Auxiliary requests reach no rule but one that asks for them.
     pub fn from(mut self, asker: Asker) -> Self {
         self.asker = Some(asker);
         self
@@ -82,6 +84,9 @@ impl Match {
     }
 
     pub(crate) fn accepts(&self, request: &Request) -> bool {
+        if request.asker == Asker::Auxiliary && self.asker != Some(Asker::Auxiliary) {
+            return false;
+        }
         fn holds<T>(wanted: &Option<T>, test: impl Fn(&T) -> bool) -> bool {
             wanted.as_ref().is_none_or(test)
         }
@@ -131,7 +136,7 @@ pub struct Reply {
 }
 
 /// How a reply begins.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Opening {
     /// Status 200 and a stream of the steps.
     Stream,
@@ -139,6 +144,19 @@ pub(crate) enum Opening {
     Error { status: u16, message: Option<String>, retry_after: Option<u64> },
     /// Nothing, not even headers, until the client gives up.
     Hang,
+    /// A reply that depends on the request.
+    Given(Arc<dyn Fn(&Request) -> Reply + Send + Sync>),
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream => formatter.write_str("Stream"),
+            Self::Error { status, .. } => write!(formatter, "Error({status})"),
+            Self::Hang => formatter.write_str("Hang"),
+            Self::Given(_) => formatter.write_str("Given"),
+        }
+    }
 }
 
 impl Default for Reply {
@@ -171,6 +189,11 @@ impl Reply {
     /// A request that is never answered.
     pub fn silence() -> Self {
         Self { opening: Opening::Hang, ..Self::new() }
+    }
+
+    /// A reply made from the request, such as one that needs a value from a tool result.
+    pub fn given(make: impl Fn(&Request) -> Self + Send + Sync + 'static) -> Self {
+        Self { opening: Opening::Given(Arc::new(make)), ..Self::new() }
     }
 
     /// The message in the error's body.
@@ -215,7 +238,8 @@ impl Reply {
         self.step(Step::Thinking { text: text.to_owned(), pace })
     }
 
-    /// Adds a tool call with a JSON input; several calls in one reply are one message.
+    /// Adds a tool call with a JSON input; several calls in one reply are one message. Over the OpenAI API a dot
+    /// parts a namespace from the name: `collaboration.spawn_agent`.
     pub fn call(self, name: &str, input: Value) -> Self {
         self.step(Step::Call { name: name.to_owned(), input })
     }
