@@ -3,9 +3,29 @@
 
 use std::process::Output;
 
-use lisa_tests::agents::{Agent, AgentHome, AgentKind};
-use lisa_tests::model_server::{Api, Asker, End, ModelServer, Reply, Scenario, Source};
+use lisa_tests::agents::{Agent, AgentHome, AgentKind, HomeOptions, McpServer};
+use lisa_tests::model_server::{Api, Asker, End, Match, ModelServer, Reply, Scenario, Source};
 use serde_json::{Value, json};
+
+/// An MCP server with one tool, in the only language that is there wherever npm is.
+const ECHO_SERVER: &str = r#"
+const answers = {
+  initialize: ({ protocolVersion }) =>
+    ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } }),
+  "tools/list": () => ({ tools: [{ name: "echo_word", description: "Says it again",
+    inputSchema: { type: "object", properties: { word: { type: "string" } } },
+    annotations: { readOnlyHint: true } }] }),
+  "tools/call": ({ arguments: { word } }) =>
+    ({ content: [{ type: "text", text: "as text" }], structuredContent: { echo: word } }),
+};
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = answers[method]
+    ? { result: answers[method](params ?? {}) } : { error: { code: -32601, message: method } };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+});
+"#;
 
 /// An agent with a home and a server, or nothing where agents cannot be had.
 fn stage(kind: AgentKind, scenario: Scenario) -> Option<(Agent, AgentHome, ModelServer)> {
@@ -123,4 +143,42 @@ fn codex_fails_on_an_invalid_request() {
     assert_eq!(last["type"], "turn.failed");
     assert!(last["error"]["message"].as_str().unwrap().contains("No such field."), "{last}");
     assert_eq!(server.exchanges().len(), 1);
+}
+
+#[test]
+fn both_agents_call_a_tool_of_an_mcp_server_by_the_same_script() {
+    let say_again = |word: &str| Reply::tool("mcp__lab__echo_word", json!({"word": word}));
+    let scenario = Scenario::new().on(
+        Match::prompt("echo"),
+        // The second word comes from the first result: what a parent does with a cursor or a prompt's id.
+        [
+            say_again("one"),
+            Reply::given(move |asked| say_again(&format!("{} two", asked.result_json()["echo"]))),
+            Reply::text("Echoed."),
+        ],
+    );
+    for kind in [AgentKind::Claude, AgentKind::Codex] {
+        let Some(agent) = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}")) else { return };
+        let server = ModelServer::start(scenario.clone()).unwrap();
+        let script = tempfile::Builder::new().suffix(".cjs").tempfile().unwrap();
+        std::fs::write(&script, ECHO_SERVER).unwrap();
+        let command = ["/usr/bin/env", "node", script.path().to_str().unwrap()].map(str::to_owned).to_vec();
+        let env = vec![("PATH".to_owned(), std::env::var("PATH").unwrap())];
+        let mcp = vec![McpServer { name: "lab".to_owned(), command, env }];
+        let home = AgentHome::with(&server, HomeOptions { mcp, ..HomeOptions::default() }).unwrap();
+        let code = match kind {
+            AgentKind::Claude => {
+                let tools = ["--allowedTools", "mcp__lab__echo_word"];
+                agent.command(&home).args(["-p", "echo it"]).args(tools).output().unwrap().status.code()
+            }
+            AgentKind::Codex => codex_exec(&agent, &home, "echo it").status.code(),
+        };
+        assert_eq!(code, Some(0), "{kind:?}");
+        let results: Vec<_> = server
+            .exchanges()
+            .iter()
+            .map(|exchange| exchange.request.result_json()["echo"].clone())
+            .collect();
+        assert_eq!(results, [json!(null), json!("one"), json!("\"one\" two")], "{kind:?}");
+    }
 }

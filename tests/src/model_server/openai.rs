@@ -23,8 +23,8 @@ pub(crate) fn read(headers: &HeaderMap, body: Value) -> Request {
             ("message", Some("assistant")) | ("function_call" | "custom_tool_call", _) => results.clear(),
             ("function_call_output" | "custom_tool_call_output", _) => results.push(words(&item["output"])),
             // Agents talk to each other: to a subagent that is its prompt, to the main agent a result.
-            ("agent_message", _) if asker == Asker::Subagent => said.push(words(&item["content"])),
-            ("agent_message", _) => results.push(words(&item["content"])),
+            ("agent_message", _) if asker == Asker::Subagent => said.push(payload(&item["content"])),
+            ("agent_message", _) => results.push(payload(&item["content"])),
             _ => {}
         }
     }
@@ -38,6 +38,23 @@ fn user_words(content: &Value) -> Option<String> {
     let text = words(content);
     let own = text.is_empty() || text.starts_with('<') || text.starts_with("# AGENTS.md");
     (!own).then_some(text)
+}
+
+/// What one agent wrote to another, without the envelope.
+fn payload(content: &Value) -> String {
+    let text = words(content);
+    let (_, payload) = text.split_once("Payload:\n").unwrap_or(("", &text));
+    payload.trim().to_owned()
+}
+
+/// Codex takes calls outside `functions` only with the namespace apart: `collaboration.spawn_agent`, or a tool of an
+/// MCP server in the form that Claude Code has it, `mcp__server__tool`.
+fn namespace(name: &str) -> Option<(&str, &str)> {
+    if let Some(rest) = name.strip_prefix("mcp__") {
+        let server = rest.find("__")?;
+        return Some((&name[.."mcp__".len() + server], &rest[server + "__".len()..]));
+    }
+    name.split_once('.')
 }
 
 /// The body of an HTTP error.
@@ -135,7 +152,7 @@ impl Wire for Stream {
         let id = self.item_id();
         let mut item = json!({"type": "function_call", "id": id, "call_id": format!("call_{id}"),
             "name": name, "arguments": input.to_string(), "status": "completed"});
-        if let Some((space, name)) = name.split_once('.') {
+        if let Some((space, name)) = namespace(name) {
             (item["namespace"], item["name"]) = (space.into(), name.into());
         }
         self.whole_item(item)
@@ -166,5 +183,17 @@ impl Wire for Stream {
                 "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": input + usage.output}});
         self.event(json!({"type": kind, "response": response}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parted_where_codex_wants_it() {
+        assert_eq!(namespace("exec_command"), None);
+        assert_eq!(namespace("collaboration.spawn_agent"), Some(("collaboration", "spawn_agent")));
+        assert_eq!(namespace("mcp__lisa__spawn_session"), Some(("mcp__lisa", "spawn_session")));
     }
 }
