@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a helper fails the test")]
 
 use std::process::Output;
+use std::time::Duration;
 
 use lisa_tests::agents::{Agent, AgentHome, AgentKind, HomeOptions, McpServer};
-use lisa_tests::model_server::{Api, Asker, End, Match, ModelServer, Reply, Scenario, Source};
+use lisa_tests::model_server::{
+    Api, Asker, End, Exchange, Match, ModelServer, Reply, Scenario, Source, Step, What, exchanges,
+};
 use serde_json::{Value, json};
 
 /// An MCP server with one tool, in the only language that is there wherever npm is.
@@ -41,7 +44,7 @@ fn claude_print(agent: &Agent, home: &AgentHome, prompt: &str) -> (Option<i32>, 
 }
 
 fn codex_exec(agent: &Agent, home: &AgentHome, prompt: &str) -> Output {
-    agent.command(home).args(["exec", "--json", "--skip-git-repo-check", prompt]).output().unwrap()
+    agent.command(home).args(["exec", "--json", prompt]).output().unwrap()
 }
 
 fn json_lines(output: &Output) -> Vec<Value> {
@@ -143,6 +146,71 @@ fn codex_fails_on_an_invalid_request() {
     assert_eq!(last["type"], "turn.failed");
     assert!(last["error"]["message"].as_str().unwrap().contains("No such field."), "{last}");
     assert_eq!(server.exchanges().len(), 1);
+}
+
+#[test]
+fn claude_asks_for_the_whole_message_after_a_cut_stream() {
+    let scenario = Scenario::new().turn([Reply::new().say("Half a").cut(), Reply::text("A whole answer.")]);
+    let Some((agent, home, server)) = stage(AgentKind::Claude, scenario) else { return };
+    let (code, result) = claude_print(&agent, &home, "hello");
+    assert_eq!((code, result["result"].as_str()), (Some(0), Some("A whole answer.")));
+    let exchanges = server.exchanges();
+    let ends: Vec<_> = exchanges.iter().filter_map(|exchange| exchange.end).map(|(_, end)| end).collect();
+    assert_eq!(ends, [End::Cut, End::Complete]);
+    assert_ne!(exchanges[1].request.body["stream"], true);
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed_at_once() {
+    let scenarios = [Reply::new().say("Well").hang(), Reply::silence()];
+    for (kind, reply) in [AgentKind::Claude, AgentKind::Codex].into_iter().zip(scenarios) {
+        let Some((agent, home, server)) = stage(kind, Scenario::new().turn(reply)) else { return };
+        let arguments = if kind == AgentKind::Claude { ["-p", "hello"] } else { ["exec", "hello"] };
+        let quiet = std::process::Stdio::null;
+        let mut child = agent.command(&home).args(arguments).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        let time = Duration::from_secs(30);
+        let asked = |what: &What| matches!(what, What::Step(Step::Hang) | What::Chosen(Source::Queue(0)));
+        assert!(server.wait(time, |events| events.iter().any(|event| asked(&event.what))), "{kind:?}");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(server.exchanges()[0].end, None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = |what: &What| matches!(what, What::Ended(End::ClientLeft));
+        let second = Duration::from_secs(1);
+        assert!(server.wait(second, |events| events.iter().any(|event| left(&event.what))), "{kind:?}");
+    }
+}
+
+#[test]
+fn subagents_have_conversations_of_their_own() {
+    // Codex would not wait for its child by itself.
+    let closing = || Reply::new().hold("child").say("Both are done.");
+    let delegate = |name: &str, input: Value| [Reply::tool(name, input), closing()];
+    let claude =
+        json!({"description": "Look", "prompt": "CHILD look around", "subagent_type": "general-purpose"});
+    let codex = json!({"task_name": "child", "message": "CHILD look around", "fork_turns": "none"});
+    for (kind, turn) in [
+        (AgentKind::Claude, delegate("Agent", claude)),
+        (AgentKind::Codex, delegate("collaboration.spawn_agent", codex)),
+    ] {
+        let scenario =
+            Scenario::new().turn(turn).on(Match::prompt("CHILD").from(Asker::Subagent), "Nothing here.");
+        let Some((agent, home, server)) = stage(kind, scenario) else { return };
+        let arguments = if kind == AgentKind::Claude { ["-p", "PARENT go"] } else { ["exec", "PARENT go"] };
+        let mut parent = agent.command(&home).args(arguments).spawn().unwrap();
+        let answered =
+            |exchange: &Exchange| exchange.request.asker == Asker::Subagent && exchange.end.is_some();
+        let time = Duration::from_secs(30);
+        assert!(server.wait(time, |events| exchanges(events).iter().any(answered)), "{:?}", server.log());
+        server.release("child");
+        assert!(parent.wait().unwrap().success());
+        let exchanges = server.exchanges();
+        let of = |asker| exchanges.iter().filter(move |exchange| exchange.request.asker == asker);
+        assert_eq!((of(Asker::Main).count(), of(Asker::Subagent).count()), (2, 1), "{kind:?}");
+        let child = &of(Asker::Subagent).next().unwrap().request;
+        assert_eq!(child.prompt, "CHILD look around");
+        assert_ne!(child.conversation, exchanges[0].request.conversation);
+    }
 }
 
 #[test]

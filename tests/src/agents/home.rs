@@ -33,7 +33,8 @@ pub struct HomeOptions {
     pub approve_key: bool,
     /// MCP servers that both agents know.
     pub mcp: Vec<McpServer>,
-    /// The folder agents work in; a new one in the home if not given.
+    /// The folder agents work in; an empty repository in the home if not given. Codex asks for trust in repositories
+    /// only.
     pub project: Option<PathBuf>,
 }
 
@@ -78,6 +79,9 @@ impl AgentHome {
             fs::create_dir_all(folder)?;
         }
         let project = project.canonicalize()?;
+        if options.project.is_none() {
+            empty_repository(&project.join(".git"))?;
+        }
         fs::write(base.join("claude/.claude.json"), claude_settings(&project, &options).to_string())?;
         fs::write(base.join("codex/config.toml"), codex_settings(server, &project, &options))?;
         let env = environment(server, &base)?;
@@ -114,6 +118,15 @@ impl AgentHome {
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.into(), value.into()));
     }
+}
+
+/// What `git init` would make, for machines without git.
+fn empty_repository(folder: &Path) -> io::Result<()> {
+    for inner in ["objects", "refs/heads"] {
+        fs::create_dir_all(folder.join(inner))?;
+    }
+    fs::write(folder.join("HEAD"), "ref: refs/heads/main\n")?;
+    fs::write(folder.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
 }
 
 fn environment(server: &ModelServer, base: &Path) -> io::Result<Vec<(OsString, OsString)>> {
