@@ -53,6 +53,8 @@ pub struct McpServer {
     pub command: Vec<String>,
     /// Variables for it; Codex gives a server no others.
     pub env: Vec<(String, String)>,
+    /// Its tools run without a question; otherwise both agents ask for those that change something.
+    pub approved: bool,
 }
 
 /// A private home with settings for both agents; removed when dropped.
@@ -83,6 +85,7 @@ impl AgentHome {
             empty_repository(&project.join(".git"))?;
         }
         fs::write(base.join("claude/.claude.json"), claude_settings(&project, &options).to_string())?;
+        fs::write(base.join("claude/settings.json"), claude_permissions(&options).to_string())?;
         fs::write(base.join("codex/config.toml"), codex_settings(server, &project, &options))?;
         let env = environment(server, &base)?;
         Ok(Self { root, project, env })
@@ -168,6 +171,12 @@ fn claude_settings(project: &Path, options: &HomeOptions) -> Value {
     settings
 }
 
+fn claude_permissions(options: &HomeOptions) -> Value {
+    let approved = options.mcp.iter().filter(|server| server.approved);
+    let tools: Vec<_> = approved.map(|server| format!("mcp__{}", server.name)).collect();
+    json!({"permissions": {"allow": tools}})
+}
+
 fn codex_settings(server: &ModelServer, project: &Path, options: &HomeOptions) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let mut lines = vec![
@@ -190,6 +199,9 @@ fn codex_settings(server: &ModelServer, project: &Path, options: &HomeOptions) -
             server.env.iter().map(|(name, value)| format!("{} = {}", quoted(name), quoted(value))).collect();
         lines.push(format!("[mcp_servers.{}]\ncommand = {}", quoted(&server.name), quoted(program)));
         lines.push(format!("args = [{}]\nenv = {{{}}}", arguments.join(", "), env.join(", ")));
+        if server.approved {
+            lines.push("default_tools_approval_mode = \"approve\"".to_owned());
+        }
     }
     lines.join("\n") + "\n"
 }

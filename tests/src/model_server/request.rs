@@ -53,7 +53,7 @@ impl Request {
 
     /// The file that Claude Code, in plan mode, tells the model to write its plan to.
     pub fn plan_file(&self) -> Option<String> {
-        let text = self.body["messages"].to_string();
+        let text = words(&self.body["messages"]);
         let place = text.find("/plans/")?;
         let start =
             text[..place].rfind(|letter: char| letter.is_whitespace() || "\"'`(".contains(letter))? + 1;
@@ -109,5 +109,28 @@ pub(crate) fn smallest_match(schema: &Value, text: &str) -> Value {
         Some("boolean") => Value::Bool(false),
         Some("number" | "integer") => Value::from(0),
         _ => schema["enum"].get(0).cloned().unwrap_or_else(|| Value::from(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_plan_file_is_found_in_what_the_agent_was_told() {
+        let told =
+            "No plan file exists yet. Create it at\n/home/x/claude/plans/fix-it-quiet-fox.md using Write.";
+        let request = Request {
+            api: Api::Anthropic,
+            asker: Asker::Main,
+            conversation: String::new(),
+            said: Vec::new(),
+            prompt: String::new(),
+            results: Vec::new(),
+            body: json!({"messages": [{"role": "user", "content": [{"type": "text", "text": told}]}]}),
+        };
+        assert_eq!(request.plan_file().as_deref(), Some("/home/x/claude/plans/fix-it-quiet-fox.md"));
     }
 }
