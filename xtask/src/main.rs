@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod context;
+mod docs;
 mod failure;
 mod progress;
 mod run;
@@ -23,12 +24,20 @@ struct Command {
     run: fn(&Context, &[String]) -> Result<()>,
 }
 
-const COMMANDS: &[Command] = &[Command {
-    name: "setup",
-    arguments: "[TOOL…] [--list]",
-    what: "install what this machine lacks: tmux, nu, node and the pinned agents",
-    run: tools::command,
-}];
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "setup",
+        arguments: "[TOOL…] [--list]",
+        what: "install what this machine lacks: tmux, nu, node and the pinned agents",
+        run: tools::command,
+    },
+    Command {
+        name: "docs",
+        arguments: "[--check]",
+        what: "write the generated parts of the documentation",
+        run: docs::command,
+    },
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
