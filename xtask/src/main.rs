@@ -10,6 +10,9 @@ mod docs;
 mod failure;
 mod progress;
 mod run;
+mod scratch;
+mod test;
+mod tidy;
 mod tools;
 
 use context::Context;
@@ -25,6 +28,12 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        arguments: "[GROUP…] [--agents latest] [--list] [-- FILTER…]",
+        what: "run every check, or the groups named, and say how many passed",
+        run: test::command,
+    },
     Command {
         name: "setup",
         arguments: "[TOOL…] [--list]",
