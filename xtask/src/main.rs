@@ -5,6 +5,7 @@
 // The one crate whose job is to talk to whoever runs it.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod ci;
 mod context;
 mod docs;
 mod failure;
@@ -45,6 +46,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--check]",
         what: "write the generated parts of the documentation",
         run: docs::command,
+    },
+    Command {
+        name: "ci",
+        arguments: "[--list]",
+        what: "run what the build server runs, as strictly as it does",
+        run: ci::command,
     },
 ];
 
