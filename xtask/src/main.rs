@@ -5,6 +5,7 @@
 // The one crate whose job is to talk to whoever runs it.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod bench;
 mod ci;
 mod context;
 mod docs;
@@ -34,6 +35,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[GROUP…] [--agents latest] [--list] [-- FILTER…]",
         what: "run every check, or the groups named, and say how many passed",
         run: test::command,
+    },
+    Command {
+        name: "bench",
+        arguments: "[NAME…] [--sessions N,N,…] [--list]",
+        what: "measure; a table for people, then one line of JSON",
+        run: bench::command,
     },
     Command {
         name: "setup",
