@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod context;
+mod demo;
 mod docs;
 mod failure;
 mod progress;
@@ -30,6 +31,12 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
+    Command {
+        name: "demo",
+        arguments: "",
+        what: "build Lisa and watch it run a few scripted agents: no account, no key",
+        run: demo::command,
+    },
     Command {
         name: "test",
         arguments: "[GROUP…] [--agents latest] [--list] [-- FILTER…]",
