@@ -1,0 +1,129 @@
+//! `cargo xtask bench`: a table for people, and as the last line one JSON object with the same figures.
+
+mod cpu;
+mod herd;
+mod report;
+mod stats;
+mod sweep;
+
+use crate::{
+    context::{Context, refuse_unknown},
+    failure::{Failure, Result},
+    progress::Progress,
+    run::{self, Event},
+    scratch,
+};
+use report::Report;
+use std::{os::unix::process::CommandExt, process::Command, time::Duration};
+
+const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// One measurement.
+struct Bench {
+    name: &'static str,
+    /// The question that it answers.
+    what: &'static str,
+    /// How it is answered; none where the part to be measured is not connected.
+    run: Option<fn(&Context, &Options) -> Result<Report>>,
+}
+
+const BENCHES: &[Bench] = &[
+    Bench { name: "sweep", what: "what does one look at N sessions cost?", run: Some(sweep::run) },
+    Bench { name: "react", what: "how long after a change does a waiting caller know?", run: None },
+    Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: None },
+    Bench { name: "mcp", what: "what does the MCP server add to a call?", run: None },
+    Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: None },
+];
+
+/// What the command line may change.
+struct Options {
+    /// How many sessions to look at, one measurement for each.
+    sessions: Vec<usize>,
+}
+
+/// `cargo xtask bench`.
+pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
+    let (names, options) = read(arguments)?;
+    if names.contains(&"--list") {
+        for bench in BENCHES {
+            let note = if bench.run.is_some() { "" } else { " (not connected)" };
+            println!("{:6} {}{note}", bench.name, bench.what);
+        }
+        return Ok(());
+    }
+    if cfg!(debug_assertions) {
+        return in_release(context, arguments);
+    }
+    scratch::sweep(context);
+    let mut chosen = Vec::new();
+    for bench in BENCHES {
+        match bench.run {
+            Some(run) if names.is_empty() || names.contains(&bench.name) => chosen.push((bench, run)),
+            None if names.contains(&bench.name) => {
+                return Err(Failure::new(format!("the bench `{}` measures nothing yet", bench.name)));
+            }
+            _ => {}
+        }
+    }
+    for (bench, run) in chosen {
+        println!("{}: {}", bench.name, bench.what);
+        let report = run(context, &options)?;
+        print!("{}", report.table());
+        println!("{}", report.json(bench.name));
+    }
+    Ok(())
+}
+
+/// Builds this program as it would ship and goes on in it: figures of a debug build mislead.
+fn in_release(context: &Context, arguments: &[String]) -> Result<()> {
+    let mut cargo = context.cargo();
+    cargo.args(["build", "--release", "--package", "xtask"]);
+    let mut progress = Progress::start(context.terminal, "building what is measured, optimised");
+    let mut said = Vec::new();
+    let status = run::watch(context, cargo, BUILD_LIMIT, &mut |event| match event {
+        Event::Line(line) => {
+            progress.doing(line.trim());
+            said.push(line.to_owned());
+        }
+        Event::Tick => progress.tick(),
+    })?;
+    drop(progress);
+    if !status.success() {
+        return Err(Failure::new(format!("it does not build:\n{}", said.join("\n"))));
+    }
+    let program = context.target.join("release/xtask");
+    let error = Command::new(&program).arg("bench").args(arguments).exec();
+    Err(Failure::io("run", &program, &error))
+}
+
+fn read(arguments: &[String]) -> Result<(Vec<&str>, Options)> {
+    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut options = Options { sessions: vec![1, 10, 100] };
+    if let Some(at) = words.iter().position(|word| *word == "--sessions") {
+        let counts = words.get(at + 1).and_then(|list| list.split(',').map(|n| n.parse().ok()).collect());
+        let wrong = || Failure::new("`--sessions` takes numbers, such as `1,10,100`");
+        options.sessions = counts.filter(|list: &Vec<usize>| !list.contains(&0)).ok_or_else(wrong)?;
+        words.drain(at..at + 2);
+    }
+    refuse_unknown(&words, &["--sessions", "--list"])?;
+    let known = |word: &&&str| **word == "--list" || BENCHES.iter().any(|bench| bench.name == **word);
+    if let Some(unknown) = words.iter().find(|word| !known(word)) {
+        return Err(Failure::new(format!("there is no bench `{unknown}`"))
+            .hint("`cargo xtask bench --list` lists them"));
+    }
+    Ok((words, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_counts_are_numbers_above_zero() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(read(&words("sweep --sessions 2,30")).ok().unwrap().1.sessions, [2, 30]);
+        for wrong in ["--sessions", "--sessions x", "--sessions 0", "swep", "--quick"] {
+            assert!(read(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The groups of checks, cheap ones first, and which test file belongs to which.
+
+use crate::failure::{Failure, Result};
+use std::{fs, path::Path};
+
+/// One group of checks.
+pub(super) struct Group {
+    pub(super) name: &'static str,
+    /// What a pass of it shows.
+    pub(super) what: &'static str,
+    /// Tools without which it is skipped.
+    pub(super) needs: &'static [&'static str],
+    /// Whether its tests start the programs of other crates, which must be built before.
+    pub(super) binaries: bool,
+    pub(super) work: Work,
+}
+
+/// What a group does.
+pub(super) enum Work {
+    /// One cargo command that succeeds or fails.
+    Check(&'static [&'static str]),
+    /// The house rules.
+    Tidy,
+    /// The tests beside the code of every crate.
+    Unit,
+    /// The test files that [`test_files`] gives to the group.
+    Files,
+}
+
+/// Every group, in the order in which they run.
+pub(super) const GROUPS: &[Group] = &[
+    Group {
+        name: "fmt",
+        what: "the code is formatted",
+        needs: &[],
+        binaries: false,
+        work: Work::Check(&["fmt", "--all", "--check"]),
+    },
+    Group {
+        name: "tidy",
+        what: "the house rules hold: layers, sizes, names, documentation",
+        needs: &[],
+        binaries: false,
+        work: Work::Tidy,
+    },
+    Group {
+        name: "clippy",
+        what: "the compiler and clippy have nothing to say",
+        needs: &[],
+        binaries: false,
+        work: Work::Check(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    },
+    Group {
+        name: "unit",
+        what: "every part does alone what it says",
+        needs: &[],
+        binaries: false,
+        work: Work::Unit,
+    },
+    Group {
+        name: "demo-agent",
+        what: "the scripted agent plays its part in a real terminal",
+        needs: &["tmux"],
+        binaries: false,
+        work: Work::Files,
+    },
+    Group {
+        name: "engine",
+        what: "the engine starts, watches, drives and ends sessions in a real tmux",
+        needs: &["tmux"],
+        binaries: true,
+        work: Work::Files,
+    },
+    Group {
+        name: "mcp",
+        what: "the MCP server serves a client from its first word to its last",
+        needs: &["tmux"],
+        binaries: true,
+        work: Work::Files,
+    },
+    Group {
+        name: "nu",
+        what: "every command of the plugin works in a real nu",
+        needs: &["tmux", "nu"],
+        binaries: true,
+        work: Work::Files,
+    },
+    Group {
+        name: "conformance",
+        what: "the MCP server passes the protocol's own conformance suites",
+        needs: &["tmux", "node"],
+        binaries: true,
+        work: Work::Files,
+    },
+    Group {
+        name: "agents",
+        what: "the real agents, on a scripted model, are seen and driven rightly",
+        needs: &["tmux", "claude", "codex"],
+        binaries: true,
+        work: Work::Files,
+    },
+];
+
+/// A file of tests that cargo builds into a program of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestFile {
+    /// The name of cargo's test target.
+    pub(crate) name: String,
+    /// The group that runs it.
+    pub(crate) group: &'static str,
+    /// The file below the workspace's folder.
+    pub(crate) path: String,
+}
+
+/// Every test file of the workspace. Each has a group, so none is forgotten.
+pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
+    let mut packages = vec!["tests".to_owned(), "xtask".to_owned()];
+    packages.extend(names_in(&root.join("crates"))?.into_iter().map(|name| format!("crates/{name}")));
+    packages.sort();
+    let mut files = Vec::new();
+    for package in packages {
+        let folder = root.join(&package).join("tests");
+        if !folder.is_dir() {
+            continue;
+        }
+        for entry in names_in(&folder)? {
+            let (name, file) = match entry.strip_suffix(".rs") {
+                Some(stem) => (stem.to_owned(), entry.clone()),
+                None if folder.join(&entry).join("main.rs").is_file() => {
+                    (entry.clone(), format!("{entry}/main.rs"))
+                }
+                None => continue,
+            };
+            let group = group_of(&package, &name);
+            files.push(TestFile { name, group, path: format!("{package}/tests/{file}") });
+        }
+    }
+    Ok(files)
+}
+
+/// The group of a test file: its crate's; in the crate of the end-to-end tests, the one its name begins with.
+fn group_of(package: &str, name: &str) -> &'static str {
+    match package {
+        "crates/lisa-engine" | "xtask" => return "engine",
+        "crates/lisa-mcp" => return "mcp",
+        "crates/nu_plugin_lisa" => return "nu",
+        "crates/demo-agent" => return "demo-agent",
+        _ => {}
+    }
+    let begins =
+        |prefix: &str| name == prefix || name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'));
+    const BEGINNINGS: &[(&str, &str)] = &[
+        ("conformance", "conformance"),
+        ("demo", "demo-agent"),
+        ("engine", "engine"),
+        ("mcp", "mcp"),
+        ("nu", "nu"),
+        ("recordings", "engine"),
+    ];
+    BEGINNINGS.iter().find(|(prefix, _)| begins(prefix)).map_or("agents", |(_, group)| group)
+}
+
+fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).map_err(|error| Failure::io("read", folder, &error))?;
+    let mut names: Vec<_> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_file_goes_to_its_crate_s_group_or_to_the_one_it_is_named_for() {
+        assert_eq!(group_of("crates/lisa-mcp", "anything"), "mcp");
+        assert_eq!(group_of("tests", "conformance"), "conformance");
+        assert_eq!(group_of("tests", "nu_pipelines"), "nu");
+        assert_eq!(group_of("tests", "number"), "agents");
+        assert_eq!(group_of("tests", "models"), "agents");
+    }
+
+    #[test]
+    fn every_group_a_file_can_go_to_exists() {
+        for (package, name) in
+            [("crates/lisa-engine", "x"), ("crates/demo-agent", "x"), ("tests", "recordings")]
+        {
+            assert!(GROUPS.iter().any(|group| group.name == group_of(package, name)));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `cargo xtask test`: every check there is, group by group, and one line at the end that says how many passed.
+
+mod groups;
+mod outcome;
+mod report;
+mod sandbox;
+
+use crate::{
+    context::{Context, refuse_unknown},
+    failure::{Failure, Result},
+    progress::{Progress, seconds},
+    run::{self, Event},
+    scratch, tidy,
+    tools::{self, Ready, Release},
+};
+use groups::{GROUPS, Group, Work};
+pub(crate) use groups::{TestFile, test_files};
+use outcome::{Outcome, Reader};
+use sandbox::Sandbox;
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// How long one group may take, builds included: a test that hangs is a failure, not an endless night.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+
+/// What to run.
+struct Plan {
+    groups: Vec<&'static Group>,
+    release: Release,
+    filter: Vec<String>,
+}
+
+/// `cargo xtask test`.
+pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|word| word == "--list") {
+        for group in GROUPS {
+            println!("{:12} {}", group.name, group.what);
+        }
+        return Ok(());
+    }
+    run_plan(context, &plan(arguments)?)
+}
+
+fn plan(arguments: &[String]) -> Result<Plan> {
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let filter = arguments.get(end + 1..).unwrap_or_default().to_vec();
+    let mut words: Vec<&str> = arguments.iter().take(end).map(String::as_str).collect();
+    let mut release = Release::Pinned;
+    if let Some(at) = words.iter().position(|word| *word == "--agents") {
+        release = match words.get(at + 1) {
+            Some(&"latest") => Release::Latest,
+            Some(&"pinned") => Release::Pinned,
+            _ => return Err(Failure::new("`--agents` takes `latest` or `pinned`")),
+        };
+        words.drain(at..at + 2);
+    }
+    refuse_unknown(&words, &["--agents", "--list"])?;
+    if let Some(unknown) = words.iter().find(|word| !GROUPS.iter().any(|group| group.name == **word)) {
+        return Err(Failure::new(format!("there is no group `{unknown}`"))
+            .hint("`cargo xtask test --list` lists them"));
+    }
+    let groups = GROUPS.iter().filter(|group| words.is_empty() || words.contains(&group.name)).collect();
+    Ok(Plan { groups, release, filter })
+}
+
+fn run_plan(context: &Context, plan: &Plan) -> Result<()> {
+    scratch::sweep(context);
+    let mut done = Vec::new();
+    for group in &plan.groups {
+        println!("{:12} {}", group.name, group.what);
+        let started = Instant::now();
+        let mut outcome = run_group(context, plan, group).or_else(|failure| match failure {
+            Failure::Interrupted => Err(failure),
+            other => Ok(Outcome::failed(other.line())),
+        })?;
+        if context.strict {
+            outcome.skips_are_failures();
+        }
+        println!("  {}, {}", outcome.line(), seconds(started.elapsed()));
+        done.push((group.name, outcome, started.elapsed()));
+    }
+    print!("{}", report::summary(&done));
+    if done.iter().any(|(_, outcome, _)| outcome.failed > 0) { Err(Failure::Reported) } else { Ok(()) }
+}
+
+fn run_group(context: &Context, plan: &Plan, group: &Group) -> Result<Outcome> {
+    let mut tools = Vec::new();
+    for name in group.needs {
+        match tools::find(name)?.ensure(context, plan.release) {
+            Ok(ready) => tools.push(ready),
+            Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+            Err(failure) => return Ok(Outcome::skipped(failure.line())),
+        }
+    }
+    let mut cargo = context.cargo();
+    match group.work {
+        Work::Tidy => return Ok(tidy::run(context)?.into()),
+        Work::Check(arguments) => {
+            cargo.args(arguments);
+            return check(context, group, cargo);
+        }
+        Work::Unit => {
+            cargo.args(["test", "--workspace", "--lib", "--bins"]);
+        }
+        Work::Files => {
+            let files = test_files(&context.root)?;
+            let mine: Vec<_> = files.iter().filter(|file| file.group == group.name).collect();
+            if mine.is_empty() {
+                return Ok(Outcome::skipped("it has no tests yet".to_owned()));
+            }
+            // By target name in the whole workspace, not by package: the choice of packages decides which features
+            // the dependencies get, and a choice of their own for each group would build them again each time.
+            cargo.args(["test", "--workspace"]);
+            for file in mine {
+                cargo.args(["--test", &file.name]);
+            }
+        }
+    }
+    cargo_test(context, plan, group, cargo, &tools)
+}
+
+/// One command that succeeds or fails as a whole.
+fn check(context: &Context, group: &Group, command: Command) -> Result<Outcome> {
+    let mut log = Log::create(context, group)?;
+    let mut progress = Progress::start(context.terminal, format!("  {}", group.name));
+    let status = run::watch(context, command, LIMIT, &mut |event| match event {
+        Event::Line(line) => {
+            log.line(line);
+            progress.doing(line.trim());
+        }
+        Event::Tick => progress.tick(),
+    })?;
+    drop(progress);
+    if status.success() {
+        return Ok(Outcome { passed: 1, ..Outcome::default() });
+    }
+    log.show(context);
+    Ok(Outcome::failed(format!("cargo ended with {status}")))
+}
+
+/// `cargo test`, built first with the caller's environment, then run with a private one.
+fn cargo_test(
+    context: &Context,
+    plan: &Plan,
+    group: &Group,
+    cargo: Command,
+    tools: &[Ready],
+) -> Result<Outcome> {
+    let mut log = Log::create(context, group)?;
+    let mut steps = vec![again(context, &cargo, &["--no-run"])];
+    if group.binaries {
+        let mut build = context.cargo();
+        build.args(["build", "--workspace", "--bins"]);
+        steps.insert(0, build);
+    }
+    for step in steps {
+        if !build(context, group, step, &mut log)? {
+            log.show(context);
+            return Ok(Outcome::failed("it does not build".to_owned()));
+        }
+    }
+
+    let sandbox = Sandbox::create(context, group.name)?;
+    let mut test = again(context, &cargo, &["--no-fail-fast", "--"]);
+    test.args(&plan.filter);
+    sandbox.confine(context, &mut test, tools);
+    let mut reader = Reader::default();
+    let mut progress = Progress::start(context.terminal, format!("  {} tests", group.name));
+    let status = run::watch(context, test, LIMIT, &mut |event| match event {
+        Event::Line(line) => {
+            log.line(line);
+            if let Some(file) = reader.line(line) {
+                progress.say(&format!("  {file}"));
+            }
+            progress.doing(reader.doing());
+        }
+        Event::Tick => progress.tick(),
+    });
+    drop(progress);
+    let left = sandbox.end();
+    let mut outcome = reader.into_outcome(status?);
+    if !left.is_empty() {
+        outcome.fail(format!("left behind: {}", left.join(", ")));
+    }
+    if outcome.failed > 0 {
+        log.show(context);
+    }
+    Ok(outcome)
+}
+
+fn build(context: &Context, group: &Group, command: Command, log: &mut Log) -> Result<bool> {
+    let mut progress = Progress::start(context.terminal, format!("  {} builds", group.name));
+    let status = run::watch(context, command, LIMIT, &mut |event| match event {
+        Event::Line(line) => {
+            log.line(line);
+            progress.doing(line.trim());
+        }
+        Event::Tick => progress.tick(),
+    })?;
+    Ok(status.success())
+}
+
+/// The same cargo command once more, with more arguments.
+fn again(context: &Context, command: &Command, more: &[&str]) -> Command {
+    let mut copy = context.cargo();
+    copy.args(command.get_args()).args(more);
+    copy
+}
+
+/// Everything that a group's programs wrote.
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    fn create(context: &Context, group: &Group) -> Result<Self> {
+        let folder = context.target.join("xtask-logs");
+        let path = folder.join(format!("{}.log", group.name));
+        let file = fs::create_dir_all(&folder).and_then(|()| File::create(&path));
+        file.map(|file| Self { file, path: path.clone() })
+            .map_err(|error| Failure::io("create", &path, &error))
+    }
+
+    fn line(&mut self, line: &str) {
+        // A full disk fails the build soon enough.
+        let _ = writeln!(self.file, "{line}");
+    }
+
+    fn show(&self, context: &Context) {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        for line in text.lines().filter(|line| report::worth_showing(line)) {
+            println!("  | {line}");
+        }
+        println!("  | the whole of it is in {}", context.short(Path::new(&self.path)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn groups_run_in_the_order_of_the_table_whatever_the_order_asked() {
+        let plan = plan(&words("engine fmt --agents latest -- one two")).ok().unwrap();
+        assert_eq!(plan.groups.iter().map(|group| group.name).collect::<Vec<_>>(), ["fmt", "engine"]);
+        assert_eq!((plan.release, plan.filter), (Release::Latest, words("one two")));
+    }
+
+    #[test]
+    fn no_group_means_all_of_them() {
+        assert_eq!(plan(&[]).ok().unwrap().groups.len(), GROUPS.len());
+    }
+
+    #[test]
+    fn a_misspelt_group_or_flag_runs_nothing() {
+        assert!(plan(&words("engin")).err().unwrap().line().contains("no group `engin`"));
+        assert!(plan(&words("--fast")).err().unwrap().line().contains("no flag"));
+        assert!(plan(&words("--agents newest")).is_err());
+    }
+}

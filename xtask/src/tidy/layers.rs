@@ -1,0 +1,102 @@
+//! Who may know whom.
+
+use super::source::Tree;
+
+/// Where tmux is started, and nowhere else.
+const DOOR: &str = "crates/lisa-engine/src/tmux/";
+
+/// Agents whose names belong into profiles.
+const AGENTS: &[&str] = &["claude", "codex", "opencode"];
+
+/// Files that may name an agent all the same, and why.
+const MAY_NAME_AGENTS: &[(&str, &str)] = &[
+    ("crates/lisa-engine/src/profile/", "lists the profiles that are compiled in, each by its file's name"),
+    (
+        "crates/lisa-mcp/src/install",
+        "writes itself into a client's own configuration, which differs by client",
+    ),
+];
+
+/// Crates of the front ends, which the engine must not use.
+const FRONT_ENDS: &[&str] = &["rmcp", "nu_plugin", "nu_protocol", "axum", "tokio"];
+
+pub(super) fn tmux_door(tree: &Tree) -> Vec<String> {
+    let mut places = Vec::new();
+    for file in tree.shipped().filter(|file| !file.path.starts_with(DOOR)) {
+        for (line, code) in file.code() {
+            let started = code.split("Command::new(").skip(1).any(|rest| {
+                let program = rest.split(')').next().unwrap_or_default();
+                program.to_ascii_lowercase().contains("tmux")
+            });
+            if started {
+                places.push(file.at(line, &format!("starts tmux; ask {DOOR} to")));
+            }
+        }
+    }
+    places
+}
+
+pub(super) fn agent_names(tree: &Tree) -> Vec<String> {
+    let mut places = Vec::new();
+    for file in tree.shipped() {
+        if MAY_NAME_AGENTS.iter().any(|(path, _)| file.path.starts_with(path)) {
+            continue;
+        }
+        for (line, code) in file.code() {
+            let code = code.to_ascii_lowercase();
+            for agent in AGENTS.iter().filter(|agent| code.contains(**agent)) {
+                places.push(file.at(line, &format!("names {agent}; that belongs into its profile")));
+            }
+        }
+    }
+    places
+}
+
+pub(super) fn front_ends(tree: &Tree) -> Vec<String> {
+    let manifest = tree.text("crates/lisa-engine/Cargo.toml");
+    let mut places = Vec::new();
+    for (at, line) in manifest.lines().enumerate() {
+        let name = line.split(['.', '=', ' ']).next().unwrap_or_default().replace('-', "_");
+        if FRONT_ENDS.contains(&name.as_str()) {
+            places.push(format!("crates/lisa-engine/Cargo.toml:{}: depends on {name}", at + 1));
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::source::Source, *};
+
+    fn tree(path: &str, text: &str) -> Tree {
+        Tree { root: "/".into(), files: vec![Source { path: path.into(), text: text.into() }] }
+    }
+
+    #[test]
+    fn tmux_is_started_behind_its_door_only() {
+        let code =
+            "let c = Command::new(\"tmux\");\nlet d = std::process::Command::new(config.tmux_program());\n";
+        assert_eq!(tmux_door(&tree("crates/lisa-engine/src/session/kill.rs", code)).len(), 2);
+        assert!(tmux_door(&tree("crates/lisa-engine/src/tmux/door.rs", code)).is_empty());
+        let other = "Command::new(program).arg(\"tmux\")";
+        assert!(tmux_door(&tree("crates/lisa-mcp/src/a.rs", other)).is_empty());
+    }
+
+    #[test]
+    fn agents_are_named_in_comments_and_profiles_only() {
+        let code = "// claude does so\nif name == \"Codex\" {}\n";
+        let places = agent_names(&tree("crates/lisa-engine/src/resolve.rs", code));
+        assert_eq!(
+            places,
+            ["crates/lisa-engine/src/resolve.rs:2: names codex; that belongs into its profile"]
+        );
+        assert!(agent_names(&tree("crates/lisa-engine/src/profile/built_in.rs", code)).is_empty());
+    }
+
+    #[test]
+    fn the_engine_s_manifest_is_read_by_whole_names() {
+        let manifest = "[dependencies]\ntokio-util.workspace = true\nrmcp.workspace = true\n";
+        let places = front_ends(&tree("crates/lisa-engine/Cargo.toml", manifest));
+        assert_eq!(places, ["crates/lisa-engine/Cargo.toml:3: depends on rmcp"]);
+    }
+}
