@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dialog::{By, Dialog, Kind, Menu, Press, Reply};
+use crate::draft::Draft;
 use crate::effect::{Effect, fnv1a64};
-use crate::input::{Draft, Input, Key};
-use crate::screen::{Bottom, Entry, View};
-use crate::script::Step;
+use crate::input::{Input, Key};
+use crate::screen::Entry;
+use crate::step::Step;
 use crate::turn::{Outcome, Turn};
 
 /// Time since the start of the process.
@@ -20,7 +21,6 @@ pub type Now = Duration;
 const EXIT_NOTE: Duration = Duration::from_secs(1);
 const NOTIFY_DIALOG: Duration = Duration::from_secs(6);
 const NOTIFY_IDLE: Duration = Duration::from_secs(60);
-const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
 const MODELS: [&str; 3] = ["demo-large", "demo-small", "demo-nano"];
 
 /// How the agent was started.
@@ -104,12 +104,12 @@ pub struct Agent {
     pub(crate) tokens: u64,
     effects: Vec<Effect>,
     start_dialogs: VecDeque<Dialog>,
-    ready: bool,
-    draft: Draft,
-    queue: VecDeque<String>,
+    pub(crate) ready: bool,
+    pub(crate) draft: Draft,
+    pub(crate) queue: VecDeque<String>,
     prompts: u64,
-    exit_note: Option<Now>,
-    notify_at: Option<Now>,
+    pub(crate) exit_note: Option<Now>,
+    pub(crate) notify_at: Option<Now>,
 }
 
 impl Agent {
@@ -201,20 +201,6 @@ impl Agent {
 
     pub(crate) fn idle_since(&mut self, now: Now) {
         self.notify_at = self.config.hooks.then_some(now + NOTIFY_IDLE);
-    }
-
-    /// What the state file says; nothing before the box is there, as nothing is published then.
-    #[must_use]
-    pub fn status(&self) -> Option<Status> {
-        let (status, waiting_for) = match (&self.dialog, &self.turn) {
-            (Some(Dialog::Menu(menu)), _) if menu.kind == Kind::Model => ("waiting", Some("dialog open")),
-            (Some(Dialog::Questions(_)), _) => ("waiting", Some("question")),
-            (Some(Dialog::Menu(menu)), _) if menu.kind == Kind::Plan => ("waiting", Some("plan approval")),
-            (Some(_), _) => ("waiting", Some("permission prompt")),
-            (None, Some(_)) => ("busy", None),
-            (None, None) => ("idle", None),
-        };
-        self.ready.then_some(Status { status, waiting_for })
     }
 
     /// Handles something the terminal sent.
@@ -320,11 +306,10 @@ impl Agent {
             Input::Paste(text) => self.draft.paste(text),
             Input::Key(key) => match key {
                 Key::Enter { burst: true } if self.config.burst => self.draft.type_text("\n"),
+                Key::Enter { .. } if self.draft.is_empty() || self.draft.continue_after_backslash() => {}
                 Key::Enter { .. } => {
-                    if !self.draft.is_empty() && !self.draft.continue_after_backslash() {
-                        let text = self.draft.take();
-                        self.submit(text, now);
-                    }
+                    let text = self.draft.take();
+                    self.submit(text, now);
                 }
                 Key::Newline => self.draft.type_text("\n"),
                 Key::Backspace => self.draft.backspace(),
@@ -341,10 +326,8 @@ impl Agent {
                         self.exit_note = Some(now + EXIT_NOTE);
                     }
                 }
-                Key::CtrlD => {
-                    if self.draft.is_empty() && self.turn.is_none() {
-                        self.quit(0, "prompt_input_exit");
-                    }
+                Key::CtrlD if self.draft.is_empty() && self.turn.is_none() => {
+                    self.quit(0, "prompt_input_exit");
                 }
                 _ => {}
             },
@@ -380,7 +363,7 @@ impl Agent {
             }
             "/help" => self.print(Entry::Note(format!(
                 "/model  pick a model\n/clear  new conversation\n/exit   leave\n\n{}",
-                crate::script::HELP
+                crate::step::HELP
             ))),
             _ => {
                 self.notify_at = None;
@@ -459,69 +442,4 @@ impl Agent {
         }
         self.advance(now);
     }
-
-    /// When [`Agent::tick`] has something to do next; never, when the agent is idle.
-    #[must_use]
-    pub fn next_tick(&self, now: Now) -> Option<Now> {
-        let turn = self.turn.as_ref().and_then(|turn| {
-            let due = turn.due(now);
-            let frame = turn.moves().then(|| {
-                let passed = now.saturating_sub(turn.started);
-                let hz = if turn.label(now).is_some() { self.config.spinner_hz.max(1) } else { 1 };
-                let next = (u128::from(frames(passed, hz)) + 1) * 1_000_000_000;
-                let next = next.div_ceil(u128::from(hz));
-                turn.started + Duration::from_nanos(u64::try_from(next).unwrap_or(u64::MAX))
-            });
-            [due, frame].into_iter().flatten().min()
-        });
-        [turn, self.exit_note, self.notify_at].into_iter().flatten().min()
-    }
-
-    /// What the screen shows.
-    #[must_use]
-    pub fn view(&self, now: Now) -> View<'_> {
-        let mut status = None;
-        let mut title = "demo".to_owned();
-        let mut echo = None;
-        let mut open = None;
-        if let Some(turn) = &self.turn {
-            let passed = turn.visible_time(now).saturating_sub(turn.started);
-            let glyph = |hz: u32| SPINNER[frames(passed, hz) as usize % SPINNER.len()];
-            title = format!("{} demo", glyph(1));
-            status = turn.label(now).map(|label| format!("{} {label}", glyph(self.config.spinner_hz)));
-            echo = (!turn.visible).then_some(&turn.echo);
-            open = turn.open_line();
-        }
-        let bottom = match &self.dialog {
-            Some(dialog) => {
-                title = "[!] demo".to_owned();
-                Bottom::Dialog(dialog)
-            }
-            None if !self.ready => Bottom::Nothing,
-            None => Bottom::Box { draft: &self.draft, footer: self.footer(now) },
-        };
-        let queued = self.queue.iter().map(String::as_str).collect();
-        View { echo, open, status, queued, bottom, title }
-    }
-
-    fn footer(&self, now: Now) -> String {
-        if self.exit_note.is_some_and(|until| now < until) {
-            return "  press ctrl-c again to exit".to_owned();
-        }
-        let mut text =
-            String::from(if self.turn.is_some() { "  demo · esc to interrupt" } else { "  demo · ready" });
-        match self.background {
-            0 => {}
-            1 => text.push_str(" · 1 background task"),
-            n => text.push_str(&format!(" · {n} background tasks")),
-        }
-        if self.config.dangerous {
-            text.push_str(" · permissions off");
-        }
-        text
-    }
-}
-
-fn frames(passed: Duration, hz: u32) -> u32 {
-    u32::try_from(passed.as_nanos() * u128::from(hz) / 1_000_000_000).unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use clap::Parser;
 ///
 /// Type a prompt; the steps written in it (see below) are what the agent does.
 #[derive(Debug, Parser)]
-#[command(name = "lisa-demo-agent", version, after_help = crate::script::HELP, max_term_width = 110)]
+#[command(name = "lisa-demo-agent", version, after_help = crate::step::HELP, max_term_width = 110)]
 pub struct Args {
     /// The first prompt, submitted as soon as the agent is ready (words are joined by a space).
     #[arg(value_name = "PROMPT")]

@@ -4,7 +4,7 @@
 //! selected option and a digit takes that option at once. Whoever types a prompt without looking answers it.
 
 use crate::questions::{Answer, Questions};
-use crate::script::ToolUse;
+use crate::step::ToolUse;
 use crate::text::{Row, Style, wrap};
 
 /// Which dialog it is.

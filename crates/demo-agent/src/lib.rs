@@ -8,13 +8,16 @@
 //!                     │ view                              └─────► transcript on the screen
 //!                     └─► screen ─► paint ─► terminal
 //! ```
-//! `agent`, `turn`, `dialog`, `questions`, `screen`, `script` and `input` do no input or output and get the time
-//! as an argument. `app` (terminal) and `exec` (no terminal) drive them.
+//! `agent` (with `turn`, `steps`, `asking`, `view`), `dialog`, `questions`, `screen`, `script`, `input` and
+//! `draft` do no input or output and get the time as an argument. `app` (terminal) and `exec` (no terminal)
+//! drive them.
 
 pub mod agent;
 pub mod app;
 pub mod args;
+mod asking;
 pub mod dialog;
+pub mod draft;
 pub mod effect;
 pub mod exec;
 pub mod hooks;
@@ -25,6 +28,9 @@ pub mod questions;
 pub mod screen;
 pub mod script;
 pub mod start;
+pub mod step;
+mod steps;
 pub mod text;
 pub mod turn;
+mod view;
 pub mod world;

@@ -138,6 +138,10 @@ impl Questions {
         self.list.len() > 1
     }
 
+    fn is_multi(&self) -> bool {
+        self.list.get(self.at).is_some_and(|question| question.multi)
+    }
+
     /// Handles one key.
     pub fn press(&mut self, press: Press) -> Reply {
         if self.typing.is_some() {
@@ -150,10 +154,8 @@ impl Questions {
             Press::Left if self.several() => self.go(self.at.saturating_sub(1)),
             Press::Right if self.several() => self.go((self.at + 1).min(self.list.len())),
             Press::Enter => return self.choose(self.selected, By::Enter),
-            Press::Char(' ') if self.list.get(self.at).is_some_and(|q| q.multi) => {
-                if self.selected < count - 1 {
-                    return self.choose(self.selected, By::Enter);
-                }
+            Press::Char(' ') if self.selected < count - 1 && self.is_multi() => {
+                return self.choose(self.selected, By::Enter);
             }
             Press::Char(c) => {
                 let numbered = self.list.get(self.at).map_or(2, Question::numbered);
@@ -184,7 +186,7 @@ impl Questions {
                     given.other = Some(text);
                     given.single = None;
                 }
-                if !self.list.get(self.at).is_some_and(|q| q.multi) {
+                if !self.is_multi() {
                     return self.done_with_question(By::Enter);
                 }
             }

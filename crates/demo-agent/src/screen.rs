@@ -4,7 +4,7 @@
 //! place: unfinished answer, status line, queued prompts, and the input box or the dialog that replaces it.
 
 use crate::dialog::Dialog;
-use crate::input::Draft;
+use crate::draft::Draft;
 use crate::text::{Row, Style, fit, hard_wrap, width, wrap};
 
 /// Width and height in cells.
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::dialog::Menu;
     use crate::questions::{Question, Questions};
-    use crate::script::ToolUse;
+    use crate::step::ToolUse;
 
     fn check(view: &View<'_>, cols: usize, rows: usize, expect: Expect) {
         let live = live(view, Size { cols, rows });

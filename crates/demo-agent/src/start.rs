@@ -15,7 +15,8 @@ use crate::effect::fnv1a64;
 use crate::exec;
 use crate::hooks::HookCommand;
 use crate::log::{JsonLines, StateFile, Transcript, wall_clock};
-use crate::script::{Step, parse_script};
+use crate::script::parse_script;
+use crate::step::Step;
 use crate::world::{Outlets, Waker, World};
 
 /// Runs the agent; returns its exit code.
