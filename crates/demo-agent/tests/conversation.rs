@@ -1,5 +1,7 @@
 //! Whole conversations with the agent, without a terminal and without waiting: the test moves the clock.
 
+#![allow(clippy::unwrap_used)]
+
 use std::time::Duration;
 
 use demo_agent::agent::{Agent, Config, News};

@@ -1,5 +1,7 @@
 //! The binary without a terminal.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
