@@ -274,3 +274,63 @@ impl Painter {
 fn clamp(cells: usize) -> u16 {
     u16::try_from(cells).unwrap_or(u16::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Size = Size { cols: 20, rows: 10 };
+
+    fn region(rows: &[&str]) -> Live {
+        Live { rows: rows.iter().map(|text| Row::plain(*text)).collect(), cursor: Some((1, 2)) }
+    }
+
+    fn frame(painter: &mut Painter, new: Vec<Entry>, rows: &[&str]) -> String {
+        let bytes = painter.frame(new, None, region(rows), Some("demo")).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_unchanged_screen_costs_nothing() {
+        let mut painter = Painter::new(SIZE);
+        assert!(frame(&mut painter, vec![], &["status", "box"]).ends_with("\x1b]2;demo\x07"));
+        assert_eq!(frame(&mut painter, vec![], &["status", "box"]), "");
+    }
+
+    #[test]
+    fn a_spinner_writes_only_its_own_row() {
+        let mut painter = Painter::new(SIZE);
+        frame(&mut painter, vec![], &["⣾ Thinking", "box"]);
+        let bytes = frame(&mut painter, vec![], &["⣽ Thinking", "box"]);
+        assert_eq!(bytes, "\x1b[1A\x1b[1G⣽ Thinking\x1b[K\x1b[1B\x1b[3G");
+    }
+
+    #[test]
+    fn transcript_rows_push_the_live_region_down() {
+        let mut painter = Painter::new(SIZE);
+        frame(&mut painter, vec![], &["status", "box"]);
+        let bytes =
+            frame(&mut painter, vec![Entry::Answer { first: true, line: "hi".into() }], &["status", "box"]);
+        assert!(bytes.starts_with("\x1b[1A\x1b[1G◆ hi\x1b[K\r\nstatus\x1b[K\r\nbox\x1b[K"), "{bytes:?}");
+    }
+
+    #[test]
+    fn a_finished_line_is_not_printed_twice() {
+        let mut painter = Painter::new(SIZE);
+        let line = |text: &str| Entry::Answer { first: true, line: text.to_owned() };
+        let open = line("aaaaaaaaaaaaaaaa bbb");
+        let first = painter.frame(vec![], Some(&open), region(&["", "box"]), None).unwrap();
+        assert!(String::from_utf8(first).unwrap().contains("aaaa"));
+        let rest =
+            painter.frame(vec![line("aaaaaaaaaaaaaaaa bbb c")], None, region(&["", "box"]), None).unwrap();
+        let rest = String::from_utf8(rest).unwrap();
+        assert!(rest.contains("  bbb c") && !rest.contains("aaaa"), "{rest:?}");
+    }
+
+    #[test]
+    fn a_full_row_keeps_its_last_character() {
+        let mut painter = Painter::new(SIZE);
+        let full = "x".repeat(20);
+        assert!(!frame(&mut painter, vec![], &[&full, &full]).contains("\x1b[K"));
+    }
+}

@@ -54,7 +54,7 @@ pub(crate) enum Doing {
     Deciding { step: Step, token: u64 },
     /// A real command runs.
     Command { tool: ToolUse, token: u64 },
-    /// The process is about to end or hang.
+    /// The process is about to end, or hangs with the last thing it showed.
     Gone,
 }
 
@@ -140,7 +140,7 @@ impl Turn {
     #[must_use]
     pub fn visible_time(&self, now: Now) -> Now {
         match &self.doing {
-            Doing::Wait { look: Look::Frozen, .. } => self.step_started,
+            Doing::Wait { look: Look::Frozen, .. } | Doing::Gone => self.step_started,
             _ => now,
         }
     }
@@ -150,7 +150,7 @@ impl Turn {
     pub fn label(&self, now: Now) -> Option<String> {
         let seconds = self.visible_time(now).saturating_sub(self.started).as_secs();
         let verb = match &self.doing {
-            Doing::Next | Doing::Wait { look: Look::Frozen, .. } => "Thinking",
+            Doing::Next | Doing::Wait { look: Look::Frozen, .. } | Doing::Gone => "Thinking",
             Doing::Wait { look: Look::Status(verb), .. } => verb,
             Doing::Deciding { .. } => "Asking the hook",
             Doing::Command { .. } => "Running Bash",
@@ -158,9 +158,7 @@ impl Turn {
                 let left = until.saturating_sub(now).as_millis().div_ceil(1000);
                 return Some(format!("Retrying in {left}s · attempt {attempt}/{of} ({kind})"));
             }
-            Doing::Wait { look: Look::Still, .. } | Doing::Stream(_) | Doing::Dialog(_) | Doing::Gone => {
-                return None;
-            }
+            Doing::Wait { look: Look::Still, .. } | Doing::Stream(_) | Doing::Dialog(_) => return None,
         };
         Some(format!("{verb}… ({seconds}s)"))
     }
