@@ -200,7 +200,7 @@ impl Agent {
     /// A step that took time is over.
     fn end(&mut self, step: Step) {
         match step {
-            Step::Tool(ToolRun { tool, output, .. }) => self.tool_done(&tool, &output),
+            Step::Tool(ToolRun { tool, output, .. }) => self.tool_done(&tool, &output, "ok"),
             Step::Subagent { name, .. } => {
                 self.show(Entry::Output("done".to_owned()));
                 let fields = json!({"agent_id": self.agent_id(), "agent_type": name});
@@ -239,11 +239,11 @@ impl Agent {
         })));
     }
 
-    fn tool_done(&mut self, tool: &ToolUse, output: &str) {
+    fn tool_done(&mut self, tool: &ToolUse, output: &str, outcome: &str) {
         let shown = if output.is_empty() { "(no output)" } else { output };
         self.show(Entry::Output(shown.to_owned()));
         self.effect(Effect::tool_hook("PostToolUse", &tool.name, &tool.input()));
-        self.record_tool_end(&tool.name, &tool.input(), "ok", output);
+        self.record_tool_end(&tool.name, &tool.input(), outcome, output);
     }
 
     pub(crate) fn record_tool_end(&mut self, name: &str, input: &Value, outcome: &str, output: &str) {
@@ -276,7 +276,8 @@ impl Agent {
         };
         let parts = [output.trim_end(), &end];
         let text: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        self.tool_done(&tool, &text.join("\n"));
+        let outcome = if code == Some(0) { "ok" } else { "failed" };
+        self.tool_done(&tool, &text.join("\n"), outcome);
         self.advance(now);
     }
 

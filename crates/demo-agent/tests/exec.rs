@@ -114,6 +114,16 @@ fn really_runs_commands() {
 }
 
 #[test]
+fn a_command_that_fails_is_recorded_as_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["-p", "--transcript", "t.jsonl", "!run exit 7 ; !say went on"];
+    assert!(run(&args, "", folder.path()).status.success());
+    let lines = lines(&folder.path().join("t.jsonl"));
+    let end = lines.iter().find(|line| line["phase"] == "end").unwrap();
+    assert_eq!((end["outcome"].as_str(), end["output"].as_str()), (Some("failed"), Some("(exit code 7)")));
+}
+
+#[test]
 fn a_broken_script_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("s.txt"), "!say a\n!sya b\n").unwrap();
