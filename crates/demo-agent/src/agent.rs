@@ -1,0 +1,445 @@
+//! The agent itself: what it is doing, and what a key, a result from outside or the passing of time change.
+//!
+//! No input or output happens here and the clock is an argument, so whole conversations run in unit tests.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::dialog::{By, Dialog, Kind, Menu, Press, Reply};
+use crate::draft::Draft;
+use crate::effect::{Effect, fnv1a64};
+use crate::input::{Input, Key};
+use crate::screen::Entry;
+use crate::step::Step;
+use crate::turn::{Outcome, Turn};
+
+/// Time since the start of the process.
+pub type Now = Duration;
+
+const EXIT_NOTE: Duration = Duration::from_secs(1);
+const NOTIFY_DIALOG: Duration = Duration::from_secs(6);
+const NOTIFY_IDLE: Duration = Duration::from_secs(60);
+const MODELS: [&str; 3] = ["demo-large", "demo-small", "demo-nano"];
+
+/// How the agent was started.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The working folder.
+    pub cwd: String,
+    /// The own arguments.
+    pub argv: Vec<String>,
+    /// The model's name.
+    pub model: String,
+    /// The session's id.
+    pub session: String,
+    /// This session is resumed, with so many turns behind it.
+    pub resumed: Option<usize>,
+    /// Start-up dialogs.
+    pub ask_trust: bool,
+    /// Start-up dialogs.
+    pub ask_login: bool,
+    /// Permissions are not asked, after a warning.
+    pub dangerous: bool,
+    /// No screen: dialogs cannot be answered.
+    pub headless: bool,
+    /// Somebody listens to hooks.
+    pub hooks: bool,
+    /// The hook `PermissionRequest` may decide.
+    pub hook_decides: bool,
+    /// Enter at the end of a burst becomes a line break.
+    pub burst: bool,
+    /// Characters per second of an answer; 0 is all at once.
+    pub stream_cps: u32,
+    /// Frames per second of the spinner; 0 stands still.
+    pub spinner_hz: u32,
+    /// Steps of the coming turns.
+    pub script: VecDeque<Vec<Step>>,
+    /// The prompt to begin with.
+    pub prompt: Option<String>,
+}
+
+/// What comes from outside, besides keys.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A hook decided, or had nothing to say.
+    Decided {
+        /// Which question it was.
+        token: u64,
+        /// The hook's answer.
+        decision: Option<Value>,
+    },
+    /// A command ended.
+    Ran {
+        /// Which run it was.
+        token: u64,
+        /// What it printed.
+        output: String,
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+    },
+    /// A background process ended.
+    BackgroundEnded,
+}
+
+/// What the state file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// `busy`, `idle` or `waiting`.
+    pub status: &'static str,
+    /// What it waits for.
+    pub waiting_for: Option<&'static str>,
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Agent {
+    pub(crate) config: Config,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) turns: usize,
+    pub(crate) background: usize,
+    pub(crate) rules: HashSet<String>,
+    pub(crate) dialog: Option<Dialog>,
+    pub(crate) tokens: u64,
+    effects: Vec<Effect>,
+    start_dialogs: VecDeque<Dialog>,
+    pub(crate) ready: bool,
+    pub(crate) draft: Draft,
+    pub(crate) queue: VecDeque<String>,
+    prompts: u64,
+    pub(crate) exit_note: Option<Now>,
+    pub(crate) notify_at: Option<Now>,
+}
+
+impl Agent {
+    /// A new agent; nothing is shown before [`Agent::boot`].
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            turns: config.resumed.unwrap_or(0),
+            config,
+            turn: None,
+            background: 0,
+            rules: HashSet::new(),
+            dialog: None,
+            tokens: 0,
+            effects: Vec::new(),
+            start_dialogs: VecDeque::new(),
+            ready: false,
+            draft: Draft::default(),
+            queue: VecDeque::new(),
+            prompts: 0,
+            exit_note: None,
+            notify_at: None,
+        }
+    }
+
+    /// Start-up is over: the first dialog or the input box appears.
+    pub fn boot(&mut self, now: Now) {
+        let mut dialogs = Vec::new();
+        if self.config.ask_trust {
+            dialogs.push(Menu::trust(&self.config.cwd));
+        }
+        if self.config.ask_login {
+            dialogs.push(Menu::login());
+        }
+        if self.config.dangerous {
+            dialogs.push(Menu::bypass());
+        }
+        if !self.config.headless {
+            self.start_dialogs = dialogs.into_iter().map(Dialog::Menu).collect();
+        }
+        self.next_start_dialog(now);
+    }
+
+    fn next_start_dialog(&mut self, now: Now) {
+        if let Some(dialog) = self.start_dialogs.pop_front() {
+            self.open_dialog(dialog, now);
+            return;
+        }
+        self.ready = true;
+        self.greet();
+        let source = if self.config.resumed.is_some() { "resume" } else { "startup" };
+        self.effect(Effect::hook("SessionStart", json!({"source": source, "model": self.config.model})));
+        self.idle_since(now);
+        if let Some(prompt) = self.config.prompt.take() {
+            self.submit(prompt, now);
+        }
+    }
+
+    fn greet(&mut self) {
+        let hello = format!("demo agent {} · {}", env!("CARGO_PKG_VERSION"), self.config.model);
+        self.print(Entry::Note(hello));
+        self.print(Entry::Note(format!("  {}", self.config.cwd)));
+        if self.config.resumed.is_some() {
+            self.print(Entry::Note(format!("resumed {}", self.config.session)));
+        }
+    }
+
+    /// Takes what is to be done outside.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(crate) fn print(&mut self, entry: Entry) {
+        self.effect(Effect::Print(entry));
+    }
+
+    pub(crate) fn quit(&mut self, code: i32, reason: &'static str) {
+        self.effect(Effect::Quit { code, reason });
+    }
+
+    pub(crate) fn token(&mut self) -> u64 {
+        self.tokens += 1;
+        self.tokens
+    }
+
+    pub(crate) fn idle_since(&mut self, now: Now) {
+        self.notify_at = self.config.hooks.then_some(now + NOTIFY_IDLE);
+    }
+
+    /// Handles something the terminal sent.
+    pub fn input(&mut self, input: Input, now: Now) {
+        let into = match (&self.dialog, &self.turn) {
+            (Some(dialog), _) => dialog.name(),
+            (None, Some(_)) => "working",
+            (None, None) => "box",
+        };
+        self.effect(Effect::Log(match &input {
+            Input::Text(text) => json!({"key": "text", "bytes": text.len(), "into": into}),
+            Input::Paste(text) => json!({"key": "paste", "bytes": text.len(), "into": into}),
+            Input::Key(key) => json!({"key": key.name(), "into": into}),
+        }));
+        if self.dialog.is_some() {
+            self.dialog_input(input, now);
+        } else {
+            self.box_input(input, now);
+        }
+    }
+
+    fn dialog_input(&mut self, input: Input, now: Now) {
+        let presses: Vec<Press> = match input {
+            Input::Text(text) => text.chars().map(Press::Char).collect(),
+            Input::Paste(text) => vec![Press::Paste(text)],
+            Input::Key(key) => match key {
+                Key::Enter { .. } => vec![Press::Enter],
+                Key::Esc | Key::CtrlC => vec![Press::Esc],
+                Key::Up => vec![Press::Up],
+                Key::Down => vec![Press::Down],
+                Key::Left => vec![Press::Left],
+                Key::Right | Key::Tab => vec![Press::Right],
+                Key::Backspace => vec![Press::Backspace],
+                _ => vec![],
+            },
+        };
+        for press in presses {
+            // A digit may close the dialog; what follows it in the same read is typed into the box.
+            let Some(dialog) = self.dialog.as_mut() else {
+                if let Press::Char(c) = press {
+                    self.draft.type_text(c.encode_utf8(&mut [0; 4]));
+                }
+                continue;
+            };
+            let reply = dialog.press(press);
+            if reply != Reply::Open {
+                self.answered(reply, now);
+            }
+        }
+    }
+
+    /// Opens a dialog in place of the box.
+    pub(crate) fn open_dialog(&mut self, dialog: Dialog, now: Now) {
+        self.effect(Effect::Log(json!({"opened": dialog.name()})));
+        self.notify_at = (self.config.hooks && self.ready).then_some(now + NOTIFY_DIALOG);
+        self.dialog = Some(dialog);
+    }
+
+    fn answered(&mut self, reply: Reply, now: Now) {
+        let Some(dialog) = self.dialog.take() else { return };
+        self.notify_at = None;
+        self.log_answer(&dialog, &reply);
+        let start_up = !self.ready;
+        match (&dialog, &reply) {
+            (Dialog::Menu(menu), _) if start_up => {
+                let goes_on = match (menu.kind, &reply) {
+                    (Kind::Trust, Reply::Chosen(0, _)) | (Kind::Bypass, Reply::Chosen(1, _)) => true,
+                    (Kind::Login, Reply::Chosen(choice, _)) => *choice < 2,
+                    _ => false,
+                };
+                if goes_on { self.next_start_dialog(now) } else { self.quit(1, "other") }
+            }
+            (Dialog::Menu(menu), reply) if menu.kind == Kind::Model => {
+                if let Reply::Chosen(index, _) = reply
+                    && let Some(model) = menu.options.get(*index)
+                {
+                    self.config.model.clone_from(model);
+                    self.print(Entry::Note(format!("model set to {model}")));
+                }
+                self.idle_since(now);
+            }
+            _ => self.dialog_closed(&reply, now),
+        }
+    }
+
+    fn log_answer(&mut self, dialog: &Dialog, reply: &Reply) {
+        let (choice, by) = match (dialog, reply) {
+            (Dialog::Menu(menu), Reply::Chosen(index, by)) => {
+                (json!(menu.options.get(*index).map_or("", String::as_str)), *by)
+            }
+            (_, Reply::Answered(answers, by)) => {
+                (answers.iter().map(|a| json!({&a.header: a.chosen})).collect(), *by)
+            }
+            _ => (Value::Null, By::Esc),
+        };
+        self.effect(Effect::Log(json!({"dialog": dialog.name(), "choice": choice, "by": by.name()})));
+    }
+
+    fn box_input(&mut self, input: Input, now: Now) {
+        let exit_note = self.exit_note.take();
+        match input {
+            Input::Text(text) => self.draft.type_text(&text),
+            Input::Paste(text) => self.draft.paste(text),
+            Input::Key(key) => match key {
+                Key::Enter { burst: true } if self.config.burst => self.draft.type_text("\n"),
+                Key::Enter { .. } if self.draft.is_empty() || self.draft.continue_after_backslash() => {}
+                Key::Enter { .. } => {
+                    let text = self.draft.take();
+                    self.submit(text, now);
+                }
+                Key::Newline => self.draft.type_text("\n"),
+                Key::Backspace => self.draft.backspace(),
+                Key::CtrlU => self.draft.clear(),
+                Key::Esc => self.interrupt(now),
+                Key::CtrlC => {
+                    if !self.draft.is_empty() {
+                        self.draft.clear();
+                    } else if self.turn.is_some() {
+                        self.interrupt(now);
+                    } else if exit_note.is_some_and(|until| now < until) {
+                        self.quit(0, "prompt_input_exit");
+                    } else {
+                        self.exit_note = Some(now + EXIT_NOTE);
+                    }
+                }
+                Key::CtrlD if self.draft.is_empty() && self.turn.is_none() => {
+                    self.quit(0, "prompt_input_exit");
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// A prompt was submitted.
+    pub fn submit(&mut self, text: String, now: Now) {
+        let queued = self.turn.is_some();
+        self.prompts += 1;
+        self.effect(Effect::Log(json!({
+            "n": self.prompts, "bytes": text.len(), "fnv": format!("{:016x}", fnv1a64(text.as_bytes())),
+            "queued": queued, "text": text,
+        })));
+        if queued {
+            self.queue.push_back(text);
+        } else {
+            self.perform(text, now);
+        }
+    }
+
+    fn perform(&mut self, text: String, now: Now) {
+        match text.trim() {
+            "" => {}
+            "/exit" | "/quit" => self.quit(0, "prompt_input_exit"),
+            "/clear" => self.clear_conversation(now),
+            "/model" => {
+                let mut models: Vec<String> = MODELS.iter().map(|m| (*m).to_owned()).collect();
+                if !models.contains(&self.config.model) {
+                    models.insert(0, self.config.model.clone());
+                }
+                self.open_dialog(Dialog::Menu(Menu::model(&models, &self.config.model)), now);
+            }
+            "/help" => self.print(Entry::Note(format!(
+                "/model  pick a model\n/clear  new conversation\n/exit   leave\n\n{}",
+                crate::step::HELP
+            ))),
+            _ => {
+                self.notify_at = None;
+                self.start_turn(text, now);
+            }
+        }
+    }
+
+    fn clear_conversation(&mut self, now: Now) {
+        self.effect(Effect::hook("SessionEnd", json!({"reason": "clear"})));
+        // Derived, not random: the same script gives the same ids.
+        let seed = format!("{} after {}", self.config.session, self.prompts);
+        let half = fnv1a64(seed.as_bytes());
+        self.config.session = format!("{half:016x}{:016x}", fnv1a64(&half.to_le_bytes()));
+        self.config.resumed = None;
+        self.turns = 0;
+        self.rules.clear();
+        self.effect(Effect::Session(self.config.session.clone()));
+        self.effect(Effect::ClearScreen);
+        self.greet();
+        self.effect(Effect::hook("SessionStart", json!({"source": "clear", "model": self.config.model})));
+        self.idle_since(now);
+    }
+
+    /// Puts a prompt that was taken back, and what was queued behind it, into the box.
+    pub(crate) fn back_into_box(&mut self, first: Option<String>) {
+        let texts: Vec<String> = first.into_iter().chain(self.queue.drain(..)).collect();
+        if !texts.is_empty() {
+            self.draft.restore(texts.join("\n"));
+        }
+    }
+
+    /// The turn is over; goes on with what is queued.
+    pub(crate) fn turn_over(&mut self, outcome: Outcome, now: Now) {
+        if self.config.headless {
+            let code = i32::from(outcome == Outcome::Failed);
+            self.quit(code, "other");
+            return;
+        }
+        self.idle_since(now);
+        match outcome {
+            Outcome::Stopped => self.back_into_box(None),
+            Outcome::Finished | Outcome::Failed => {
+                while self.turn.is_none()
+                    && self.dialog.is_none()
+                    && let Some(text) = self.queue.pop_front()
+                {
+                    self.perform(text, now);
+                }
+            }
+        }
+    }
+
+    /// Something happened outside.
+    pub fn news(&mut self, news: News, now: Now) {
+        match news {
+            News::BackgroundEnded => self.background = self.background.saturating_sub(1),
+            News::Decided { token, decision } => self.decided(token, decision.as_ref(), now),
+            News::Ran { token, output, code } => self.ran(token, &output, code, now),
+        }
+    }
+
+    /// Lets time pass.
+    pub fn tick(&mut self, now: Now) {
+        if self.exit_note.is_some_and(|until| now >= until) {
+            self.exit_note = None;
+        }
+        if self.notify_at.is_some_and(|at| now >= at) {
+            self.notify_at = None;
+            let (kind, message) = match &self.dialog {
+                Some(dialog) => ("permission_prompt", format!("Demo needs an answer: {}", dialog.name())),
+                None => ("idle_prompt", "Demo is waiting for your input".to_owned()),
+            };
+            let fields = json!({"message": message, "notification_type": kind});
+            self.effect(Effect::hook("Notification", fields));
+        }
+        self.advance(now);
+    }
+}
