@@ -16,7 +16,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// The id of the profile that fits any command.
-pub const FALLBACK: &str = "generic";
+pub(super) const FALLBACK: &str = "generic";
 
 /// Every profile, by id.
 #[derive(Debug, Clone)]

@@ -84,9 +84,15 @@ impl<'a> Layout<'a> {
         self.rows.is_empty()
     }
 
-    /// The signs of the profile that are where they must be.
+    /// The signs of the profile that are where they must be. One line is one sign: the first that fits it.
     pub fn signs<'s>(&self, shape: &'s Screen) -> Vec<Found<'s>> {
-        shape.sign.iter().filter_map(|sign| self.find_sign(shape, sign)).collect()
+        let mut found: Vec<Found<'s>> = Vec::new();
+        for sign in &shape.sign {
+            if let Some(next) = self.find_sign(shape, sign).filter(|next| found.iter().all(|known| known.row != next.row)) {
+                found.push(next);
+            }
+        }
+        found
     }
 
     fn find_sign<'s>(&self, shape: &'s Screen, sign: &'s Sign) -> Option<Found<'s>> {
