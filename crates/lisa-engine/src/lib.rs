@@ -1,13 +1,25 @@
 //! Lisa's engine: runs AI coding agents in tmux, knows what each is doing and why it thinks so, and drives them.
 
 pub mod api;
+mod case;
 pub mod config;
 pub mod disk;
 pub mod error;
+pub mod evidence;
 pub mod helper;
+pub mod memory;
 pub mod observation;
 pub mod process;
 pub mod profile;
+pub mod prompt;
+pub mod recording;
+pub mod resolve;
+pub mod rules;
+pub mod screen;
+pub mod sensors;
 pub mod session;
+pub mod signals;
 pub mod tmux;
 pub mod words;
+
+pub use resolve::{Outcome, Verdict, step};

@@ -1,0 +1,204 @@
+//! One look's evidence, and the questions that the rules ask of it.
+
+use crate::evidence::{Claim, Evidence, Source};
+use crate::memory::{Ask, Memory};
+use crate::observation::Observation;
+use crate::profile::Profile;
+use crate::prompt;
+use crate::screen::Layout;
+use crate::words::{Activity, Confidence, Prompt, PromptKind, State};
+use std::borrow::Cow;
+
+/// The channels that are read anew at every look, and so always tell the present.
+const LIVE: [Source; 2] = [Source::Title, Source::Native];
+/// The channels that tell what happened, line by line.
+const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
+
+/// What a row of the table decides, or why it does not.
+pub(crate) type Ruling = Result<Decided, Cow<'static, str>>;
+
+/// A state and the evidence it rests on.
+pub(crate) struct Decided {
+    pub(crate) state: State,
+    pub(crate) by: Vec<Evidence>,
+    pub(crate) confidence: Confidence,
+}
+
+impl Decided {
+    pub(crate) fn new(state: State, by: Vec<&Evidence>) -> Self {
+        let confidence = by.first().map_or(Confidence::Guess, |first| first.source.confidence());
+        Self { state, by: by.into_iter().cloned().collect(), confidence }
+    }
+}
+
+/// One look's evidence.
+pub(crate) struct Case<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) memory: &'a Memory,
+    pub(crate) obs: &'a Observation,
+    pub(crate) layout: Option<&'a Layout<'a>>,
+    pub(crate) evidence: &'a [Evidence],
+}
+
+impl<'a> Case<'a> {
+    /// The claim of this source with this word.
+    pub(crate) fn find(&self, source: Source, word: &str) -> Option<&'a Evidence> {
+        self.all(source, word).next()
+    }
+
+    /// All claims of this source with this word.
+    pub(crate) fn all(&self, source: Source, word: &str) -> impl Iterator<Item = &'a Evidence> {
+        self.evidence.iter().filter(move |item| item.source == source && item.claim.word() == word)
+    }
+
+    /// All claims with this word.
+    pub(crate) fn of_claim(&self, word: &str) -> impl Iterator<Item = &'a Evidence> {
+        self.evidence.iter().filter(move |item| item.claim.word() == word)
+    }
+
+    /// How long ago a claim was made, or since when it stands, in milliseconds.
+    pub(crate) fn age(&self, item: &Evidence) -> u64 {
+        self.obs.at.since(item.since)
+    }
+
+    /// What a live channel says, if one says this and none says the contrary by showing a turn.
+    pub(crate) fn live(&self, word: &str) -> Option<&'a Evidence> {
+        let contrary =
+            LIVE.iter().any(|source| word == "turn_over" && self.find(*source, "working").is_some());
+        if contrary {
+            return None;
+        }
+        LIVE.iter().find_map(|source| self.find(*source, word))
+    }
+
+    /// The claim of an event channel with this word, the newest of them.
+    pub(crate) fn event(&self, word: &str) -> Option<&'a Evidence> {
+        EVENTS.iter().filter_map(|source| self.find(*source, word)).max_by_key(|item| item.since)
+    }
+
+    /// The newest statement about the turn that any event channel makes; within one moment hooks count most.
+    pub(crate) fn newest_event(&self) -> Option<&'a Evidence> {
+        let about_turn = |item: &&Evidence| {
+            matches!(
+                item.claim,
+                Claim::Working { .. } | Claim::TurnOver { .. } | Claim::Failed { .. } | Claim::Interrupted
+            )
+        };
+        let told = self.evidence.iter().filter(|item| EVENTS.contains(&item.source)).filter(about_turn);
+        told.max_by_key(|item| (item.since, std::cmp::Reverse(item.source)))
+    }
+
+    /// The evidence that the turn ended in this way.
+    ///
+    /// The agent's own word counts; the screen's counts where the agent has not said that the turn ended otherwise.
+    pub(crate) fn ended_as(&self, word: &str) -> Result<&'a Evidence, Cow<'static, str>> {
+        let told = self.newest_event();
+        if let Some(told) = told.filter(|told| told.claim.word() == word) {
+            return Ok(told);
+        }
+        let shown = self.find(Source::Screen, word).ok_or("neither agent nor screen says so")?;
+        match told {
+            Some(told) if !matches!(told.claim, Claim::Working { .. }) => {
+                Err(format!("the agent says {} instead", told.claim.word()).into())
+            }
+            _ => Ok(shown),
+        }
+    }
+
+    /// Whether the screen was read and nothing is on it.
+    pub(crate) fn screen_is_blank(&self) -> bool {
+        self.layout.is_some_and(Layout::is_blank)
+    }
+
+    /// The names of the signals that could not be read.
+    pub(crate) fn failed_signals(&self) -> Vec<String> {
+        let failed = self.evidence.iter().filter_map(|item| match &item.claim {
+            Claim::Unreadable { signal } => Some(signal.clone()),
+            _ => None,
+        });
+        failed.collect()
+    }
+
+    /// The state of an agent that asks, where the screen does not show what.
+    pub(crate) fn awaiting(&self, asking: &Evidence) -> Ruling {
+        let own = match &asking.claim {
+            Claim::Asking { prompt } => prompt.clone(),
+            _ => None,
+        };
+        let announced = self.event("asking").and_then(|event| match &event.claim {
+            Claim::Asking { prompt } => prompt.clone(),
+            _ => None,
+        });
+        let prompt = match (announced, own) {
+            // A menu is opened by a key, not by the tool whose prompt was announced before it.
+            (Some(announced), Some(own)) if own.kind == PromptKind::Dialog && announced.kind != own.kind => {
+                own
+            }
+            (Some(announced), _) => announced,
+            (None, Some(own)) => own,
+            (None, None) => self.prompt_of_pending_tool(),
+        };
+        Ok(Decided::new(State::awaiting(prompt), vec![asking]))
+    }
+
+    /// The prompt of a tool that was called and has not returned, where nothing else tells what is asked.
+    fn prompt_of_pending_tool(&self) -> Prompt {
+        let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
+        let tool = folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned());
+        let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
+        let plain = Ask {
+            kind: PromptKind::Permission,
+            dialog: None,
+            tool,
+            command: None,
+            file: None,
+            text: None,
+            at: self.obs.at,
+        };
+        prompt::from_ask(&ask.unwrap_or(plain))
+    }
+
+    /// The state of an agent at work, with what is known about what it does.
+    pub(crate) fn working(&self, by: &Evidence) -> State {
+        let told = EVENTS.iter().filter_map(|source| self.find(*source, "working"));
+        let shown = self.all(Source::Screen, "working");
+        let claims = told.chain(shown).chain(std::iter::once(by));
+        let mut best = (Activity::Thinking, None);
+        for item in claims {
+            let Claim::Working { activity, tool } = &item.claim else { continue };
+            if rank(*activity) > rank(best.0) {
+                best = (*activity, tool.clone());
+            }
+        }
+        State::Working { activity: best.0, tool: best.1 }
+    }
+
+    /// The state of an agent that has ended its turn.
+    pub(crate) fn ready(&self) -> State {
+        let told = self.memory.last_message().map(str::to_owned);
+        let shown = || self.layout.and_then(|layout| layout.last_message(&self.profile.screen));
+        let last_message = told.or_else(shown);
+        let asks = last_message.as_deref().is_some_and(ends_in_question);
+        State::Ready { last_message, asks }
+    }
+}
+
+/// Which activity says more than another.
+const fn rank(activity: Activity) -> u8 {
+    match activity {
+        Activity::Thinking => 0,
+        Activity::Streaming => 1,
+        Activity::Background => 2,
+        Activity::Tool => 3,
+        Activity::Subagent => 4,
+        Activity::Retrying => 5,
+        Activity::Compacting => 6,
+    }
+}
+
+/// Whether a message ends by asking something.
+pub(crate) fn ends_in_question(message: &str) -> bool {
+    let closing =
+        |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ')' | ']' | '"' | '\'' | '”' | '»');
+    message.trim_end_matches(closing).ends_with(['?', '？', '؟'])
+}

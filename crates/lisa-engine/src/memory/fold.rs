@@ -1,0 +1,302 @@
+//! The fold of one channel of events: what the lines so far amount to.
+
+use crate::observation::{At, Line};
+use crate::profile::{AskKind, EventRule, Meaning, Profile, Stream, Take};
+use crate::profile::{number_at, text_at};
+use crate::words::{Activity, Failure, PromptKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a turn stands, as one channel tells it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing was said yet.
+    #[default]
+    Unknown,
+    /// The agent is up; no turn was begun.
+    Up,
+    /// A turn runs.
+    Running,
+    /// The turn is over.
+    Over,
+    /// The turn failed for good.
+    Failed,
+    /// Somebody stopped the turn.
+    Interrupted,
+    /// The agent has said goodbye.
+    Left,
+}
+
+/// What an agent said that it asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The kind of prompt.
+    pub kind: PromptKind,
+    /// Which dialog, where the kind is `dialog`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<crate::words::DialogKind>,
+    /// The tool, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The command, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The file, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The question, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// When it was asked.
+    pub at: At,
+}
+
+/// Tokens and model, as the agent reports them.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Usage {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens read for the last answer: what the conversation takes up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens written for the last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// The size of the model's context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
+/// What the lines of one channel amount to.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fold {
+    /// Where the turn stands.
+    pub phase: Phase,
+    /// When it came to stand there.
+    pub phase_at: At,
+    /// The last line's name, and when it was seen.
+    pub last: Option<(String, At)>,
+    /// When the last line was seen that is a sign of the agent's life.
+    pub alive_at: Option<At>,
+    /// What the agent is busy with, as far as the channel tells.
+    pub activity: Option<Activity>,
+    /// Calls of tools that have not returned: id and name.
+    pub tools: BTreeMap<String, String>,
+    /// What is asked.
+    pub ask: Option<Ask>,
+    /// Subagents at work.
+    pub subagents: BTreeSet<String>,
+    /// Background tasks that ran on when the last turn ended.
+    pub background: u32,
+    /// The agent's last message.
+    pub message: Option<String>,
+    /// Why the last turn failed.
+    pub failure: Option<Failure>,
+    /// The conversation's own id.
+    pub session_id: Option<String>,
+    /// Calls that open a pull request and have not returned.
+    pub opening_pull_request: BTreeSet<String>,
+    /// Whether a pull request was opened in the last turn.
+    pub pull_request: bool,
+    /// Tokens and model.
+    pub usage: Usage,
+    /// Why the last line could not be read.
+    pub error: Option<String>,
+}
+
+impl Fold {
+    /// Takes in the lines that have appeared since the last look.
+    ///
+    /// `known_session` is the conversation's id as another channel knows it.
+    pub fn take(&mut self, profile: &Profile, stream: &Stream, lines: &[Line], known_session: Option<&str>) {
+        for line in lines {
+            match &line.payload {
+                Ok(value) => self.take_line(profile, stream, value, line.at, known_session),
+                Err(why) => self.error = Some(why.clone()),
+            }
+        }
+    }
+
+    fn take_line(&mut self, profile: &Profile, stream: &Stream, value: &Value, at: At, known: Option<&str>) {
+        if !value.is_object() {
+            self.error = Some("a line that is no JSON object".to_owned());
+            return;
+        }
+        if let Some(session) = text_at(value, stream.session.as_ref()) {
+            let known = known.or(self.session_id.as_deref());
+            let foreign = known.is_some_and(|known| known != session);
+            if stream.known_session_only && (foreign || known.is_none()) {
+                return;
+            }
+            if !foreign && self.session_id.is_none() {
+                self.session_id = Some(session);
+            }
+        }
+        self.error = None;
+        let name = text_at(value, stream.name.as_ref()).unwrap_or_default();
+        self.last = Some((name, at));
+        for rule in stream.on.iter().filter(|rule| rule.applies(value)) {
+            self.apply(profile, rule, value, at);
+        }
+    }
+
+    fn apply(&mut self, profile: &Profile, rule: &EventRule, value: &Value, at: At) {
+        self.take_usage(&rule.take, value);
+        if rule.says != Meaning::Data {
+            self.alive_at = Some(at);
+        }
+        let take = &rule.take;
+        let id = text_at(value, take.id.as_ref()).unwrap_or_default();
+        match rule.says {
+            Meaning::Data => {}
+            Meaning::SessionStarted => {
+                self.session_id = None;
+                self.reset_turn();
+                self.enter(Phase::Up, at);
+            }
+            Meaning::SessionEnded => {
+                self.reset_turn();
+                self.enter(Phase::Left, at);
+            }
+            Meaning::TurnStarted => {
+                self.reset_turn();
+                self.pull_request = false;
+                self.background = 0;
+                self.failure = None;
+                self.activity = Some(Activity::Thinking);
+                self.enter(Phase::Running, at);
+            }
+            Meaning::Alive => {
+                if self.tools.is_empty() && self.activity == Some(Activity::Tool) {
+                    self.activity = Some(Activity::Thinking);
+                }
+            }
+            Meaning::Streaming => self.activity = Some(Activity::Streaming),
+            Meaning::Retrying => self.activity = Some(Activity::Retrying),
+            Meaning::ToolStarted => {
+                let tool = text_at(value, take.tool.as_ref()).unwrap_or_default();
+                let command = text_at(value, take.command.as_ref());
+                if command.as_deref().is_some_and(opens_pull_request) {
+                    self.opening_pull_request.insert(id.clone());
+                }
+                self.tools.insert(id, tool);
+                self.activity = Some(Activity::Tool);
+                self.enter(Phase::Running, at);
+            }
+            Meaning::ToolFinished => {
+                self.pull_request |= self.opening_pull_request.remove(&id);
+                self.tools.remove(&id);
+                self.ask = None;
+                if self.tools.is_empty() {
+                    self.activity = Some(Activity::Thinking);
+                }
+            }
+            Meaning::Asked => self.ask = Some(ask(rule, value, at)),
+            Meaning::Answered => self.ask = None,
+            Meaning::SubagentStarted => {
+                self.subagents.insert(id);
+            }
+            Meaning::SubagentStopped => {
+                self.subagents.remove(&id);
+            }
+            Meaning::CompactStarted => {
+                self.activity = Some(Activity::Compacting);
+                self.enter(Phase::Running, at);
+            }
+            Meaning::CompactFinished => self.activity = Some(Activity::Thinking),
+            Meaning::TurnEnded => {
+                self.end_turn(take, value);
+                self.enter(Phase::Over, at);
+            }
+            Meaning::TurnInterrupted => {
+                self.end_turn(take, value);
+                self.enter(Phase::Interrupted, at);
+            }
+            Meaning::TurnFailed => {
+                self.end_turn(take, value);
+                self.failure = Some(failure(profile, take, value));
+                self.enter(Phase::Failed, at);
+            }
+        }
+        if let Some(message) = text_at(value, take.message.as_ref()) {
+            self.message = Some(message);
+        }
+    }
+
+    /// A turn's end closes what was open in it; a failure that was just told is not talked over by its end.
+    fn end_turn(&mut self, take: &Take, value: &Value) {
+        self.tools.clear();
+        self.opening_pull_request.clear();
+        self.ask = None;
+        self.activity = None;
+        if let Some(pointer) = &take.background {
+            let tasks = crate::profile::lookup(value, pointer);
+            let count = tasks.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+            self.background = u32::try_from(count).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, at: At) {
+        let told_failure = self.phase == Phase::Failed && phase == Phase::Over;
+        if told_failure {
+            return;
+        }
+        if self.phase != phase || phase == Phase::Running {
+            self.phase_at = at;
+        }
+        self.phase = phase;
+    }
+
+    fn reset_turn(&mut self) {
+        self.tools.clear();
+        self.opening_pull_request.clear();
+        self.ask = None;
+        self.activity = None;
+    }
+
+    fn take_usage(&mut self, take: &Take, value: &Value) {
+        if let Some(model) = text_at(value, take.model.as_ref()) {
+            self.usage.model = Some(model);
+        }
+        let read: Vec<u64> =
+            take.input_tokens.iter().filter_map(|pointer| number_at(value, pointer)).collect();
+        if !read.is_empty() {
+            self.usage.input_tokens = Some(read.iter().sum());
+        }
+        if let Some(written) = take.output_tokens.as_deref().and_then(|pointer| number_at(value, pointer)) {
+            self.usage.output_tokens = Some(written);
+        }
+        if let Some(window) = take.context_window.as_deref().and_then(|pointer| number_at(value, pointer)) {
+            self.usage.context_window = Some(window);
+        }
+    }
+}
+
+fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {
+    let (kind, dialog) = rule.asks.unwrap_or(AskKind::Permission).prompt();
+    Ask {
+        kind,
+        dialog,
+        tool: text_at(value, rule.take.tool.as_ref()),
+        command: text_at(value, rule.take.command.as_ref()),
+        file: text_at(value, rule.take.file.as_ref()),
+        text: text_at(value, rule.take.text.as_ref()),
+        at,
+    }
+}
+
+fn failure(profile: &Profile, take: &Take, value: &Value) -> Failure {
+    let message = text_at(value, take.text.as_ref()).unwrap_or_default();
+    let word = text_at(value, take.kind.as_ref()).unwrap_or_default();
+    let kind = profile.error_kind(&format!("{word}: {message}"));
+    Failure { kind, recoverable: kind.recoverable(), message }
+}
+
+/// Whether a shell command opens a pull request with one of the usual tools.
+fn opens_pull_request(command: &str) -> bool {
+    ["gh pr create", "glab mr create", "hub pull-request"].iter().any(|words| command.contains(words))
+}

@@ -1,0 +1,135 @@
+//! What is carried from look to look: the only state of the classifier, stored in the session's `state.json`.
+
+mod fold;
+
+pub use fold::{Ask, Fold, Phase, Usage};
+
+use crate::evidence::{Evidence, Source};
+use crate::observation::At;
+use crate::resolve::Verdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the stored form. A file with another one is not read: a session is judged anew.
+pub const SCHEMA: u32 = 1;
+
+/// What is carried from one look at a session to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// The version of this form.
+    pub schema: u32,
+    /// When the last look was taken; an older one changes nothing.
+    pub observed_at: Option<At>,
+    /// The last verdict.
+    pub verdict: Option<Verdict>,
+    /// The title the pane had before the agent set its own.
+    pub first_title: Option<String>,
+    /// What the screen last showed, and when that changed.
+    pub output: Output,
+    /// The agent's process at the last look.
+    pub agent: Agent,
+    /// Whether the agent has ever been seen at work.
+    pub worked: bool,
+    /// Whether the agent has ever been seen to take input.
+    pub up: bool,
+    /// Whether the agent's state file was there and has gone.
+    pub native: NativeSeen,
+    /// The claims that stood at the last look, and since when.
+    pub standing: BTreeMap<String, At>,
+    /// The fold of hook events.
+    pub hooks: Fold,
+    /// The fold of notifications.
+    pub notify: Fold,
+    /// The fold of transcript lines.
+    pub transcript: Fold,
+    /// How far the observer has read each file.
+    pub offsets: BTreeMap<String, u64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA,
+            observed_at: None,
+            verdict: None,
+            first_title: None,
+            output: Output::default(),
+            agent: Agent::default(),
+            worked: false,
+            up: false,
+            native: NativeSeen::default(),
+            standing: BTreeMap::new(),
+            hooks: Fold::default(),
+            notify: Fold::default(),
+            transcript: Fold::default(),
+            offsets: BTreeMap::new(),
+        }
+    }
+}
+
+/// What the screen last showed.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Output {
+    /// A hash of it.
+    pub hash: Option<String>,
+    /// When it changed.
+    pub changed_at: At,
+}
+
+/// The agent's process.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    /// Its id, when it was last seen.
+    pub pid: Option<u32>,
+    /// The CPU time it had used, in milliseconds.
+    pub cpu_ms: u64,
+    /// When that was.
+    pub at: At,
+    /// The share of one core it used between the last two looks, in tenths of a percent.
+    pub cpu_permille: Option<u64>,
+    /// When it last used a share worth the name.
+    pub busy_at: Option<At>,
+}
+
+/// The state file that the agent keeps.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NativeSeen {
+    /// Whether it has ever been there.
+    pub seen: bool,
+    /// Whether the agent has removed it, which it does when it leaves in order.
+    pub removed: bool,
+}
+
+impl Memory {
+    /// Since when this claim has been made without a break; since now, if it was not made at the last look.
+    pub(crate) fn standing_since(&self, source: Source, word: &str, now: At) -> At {
+        self.standing.get(&standing_key(source, word)).copied().unwrap_or(now)
+    }
+
+    /// Notes which claims stand after this look.
+    pub(crate) fn note_standing(&mut self, evidence: &[Evidence]) {
+        let keys = evidence.iter().map(|item| (standing_key(item.source, item.claim.word()), item.since));
+        self.standing = keys.collect();
+    }
+
+    /// The conversation's own id, from whichever channel knows it.
+    pub fn session_id(&self) -> Option<&str> {
+        let folds = [&self.hooks, &self.transcript, &self.notify];
+        folds.into_iter().find_map(|fold| fold.session_id.as_deref())
+    }
+
+    /// The agent's last message, from the channel that spoke last.
+    pub fn last_message(&self) -> Option<&str> {
+        let mut folds = [&self.hooks, &self.notify, &self.transcript];
+        folds.sort_by_key(|fold| std::cmp::Reverse(fold.phase_at));
+        folds.into_iter().find_map(|fold| fold.message.as_deref())
+    }
+}
+
+fn standing_key(source: Source, word: &str) -> String {
+    format!("{}:{word}", source.as_str())
+}

@@ -1,0 +1,169 @@
+//! Dialogs as data: where one stands on the screen, what it asks, and what can be chosen.
+//!
+//! A dialog is recognised by its place and shape: it stands where the input box would be, has options of which one is
+//! marked, or hints in its last lines. What it asks then tells which one it is; one that nobody knows yet is still a
+//! dialog, so that nothing is ever typed into it blindly.
+
+mod fingerprint;
+mod options;
+
+pub use fingerprint::fingerprint;
+
+use crate::memory::Ask;
+use crate::observation::Pane;
+use crate::profile::Profile;
+use crate::screen::Layout;
+use crate::words::{DialogKind, Prompt, PromptKind, PromptStep};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// How many lines at the end of a dialog may carry its hints.
+const HINT_LINES: usize = 3;
+/// How much of a dialog's text is kept.
+const BODY_LIMIT: usize = 4_000;
+
+/// The dialog that is open on this screen, if one is.
+pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Option<Prompt> {
+    let grammar = &profile.dialog;
+    if layout.input().is_some() || (grammar.option.is_none() && grammar.hint.is_empty()) {
+        return None;
+    }
+    if grammar.cursor_hidden && pane.is_some_and(|pane| pane.cursor_visible) {
+        return None;
+    }
+    let region = region(profile, layout);
+    let lines: Vec<Cow<'_, str>> =
+        layout.rows().get(region.clone())?.iter().map(|row| unframe(profile, row)).collect();
+    let hinted = hint_lines(profile, &lines);
+    let listed = options::read(profile, &lines, pane.map_or(0, |pane| usize::from(pane.size.0)));
+    let chosen = listed.options.iter().any(|option| option.selected);
+    if hinted.is_empty() && !chosen {
+        return None;
+    }
+
+    let asked = grammar.on.iter().find_map(|rule| {
+        let row = lines.iter().rposition(|line| rule.pattern.is_match(line))?;
+        Some((rule, row))
+    });
+    let first_text = lines.iter().position(|line| is_text(profile, line)).unwrap_or(0);
+    let title_row = asked.map_or(first_text, |(_, row)| row);
+    let (kind, dialog) = match asked {
+        Some((rule, _)) => (rule.kind, rule.dialog),
+        None => (PromptKind::Dialog, Some(DialogKind::Menu)),
+    };
+    let body: Vec<&str> = lines
+        .iter()
+        .enumerate()
+        .filter(|(row, line)| {
+            *row != title_row && !listed.rows.contains(row) && !hinted.contains(row) && is_text(profile, line)
+        })
+        .map(|(_, line)| line.trim())
+        .collect();
+    let body = crate::evidence::shorten(&body.join("\n"), BODY_LIMIT);
+    let find = |pattern: &Option<crate::profile::Rx>| {
+        let pattern = pattern.as_ref()?;
+        let groups = lines.iter().enumerate().filter(|(row, _)| !listed.rows.contains(row));
+        groups.filter_map(|(_, line)| pattern.captures(line)).find_map(|found| {
+            found.iter().skip(1).flatten().next().map(|group| group.as_str().trim().to_owned())
+        })
+    };
+    let permission = kind == PromptKind::Permission;
+    let starts_above = region.start == 0 && layout.rows().first().is_some_and(|row| !row.is_empty());
+    let mut prompt = Prompt {
+        id: String::new(),
+        kind,
+        dialog,
+        title: lines.get(title_row).map(|line| line.trim().to_owned()).unwrap_or_default(),
+        body,
+        tool: find(&grammar.tool).filter(|_| permission),
+        command: find(&grammar.command).filter(|_| permission),
+        file: find(&grammar.file).filter(|_| permission),
+        multi: listed.options.iter().any(|option| option.checked.is_some()),
+        free_text: listed.free_text || asked.is_some_and(|(rule, _)| rule.free_text),
+        truncated: listed.truncated || (asked.is_none() && starts_above),
+        step: step(profile, &lines),
+        options: listed.options,
+    };
+    options::name_effects(profile, &mut prompt);
+    prompt.id = fingerprint(&prompt);
+    Some(prompt)
+}
+
+/// Fills in what the agent's own words know better than its screen, and names the prompt anew.
+pub fn complete(mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
+    let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind) else { return prompt };
+    prompt.tool = ask.tool.clone().or(prompt.tool);
+    prompt.command = ask.command.clone().or(prompt.command);
+    prompt.file = ask.file.clone().or(prompt.file);
+    prompt.id = fingerprint(&prompt);
+    prompt
+}
+
+/// The prompt that an agent says it has opened, where no screen shows it.
+pub fn from_ask(ask: &Ask) -> Prompt {
+    let title = ask.text.clone().or_else(|| ask.command.clone()).or_else(|| ask.file.clone());
+    let mut prompt = Prompt {
+        id: String::new(),
+        kind: ask.kind,
+        dialog: ask.dialog,
+        title: title.or_else(|| ask.tool.clone()).unwrap_or_default(),
+        body: String::new(),
+        tool: ask.tool.clone(),
+        command: ask.command.clone(),
+        file: ask.file.clone(),
+        options: Vec::new(),
+        multi: false,
+        free_text: false,
+        truncated: true,
+        step: None,
+    };
+    prompt.id = fingerprint(&prompt);
+    prompt
+}
+
+/// The rows of the dialog: below the last block of the conversation, from the topmost line that sets it apart.
+fn region(profile: &Profile, layout: &Layout<'_>) -> Range<usize> {
+    let rows = layout.rows();
+    let option = profile.dialog.option.as_ref();
+    let mut start = rows.len();
+    let mut ruled = None;
+    for (row, line) in rows.iter().enumerate().rev() {
+        let is_option = option.is_some_and(|option| option.is_match(line));
+        if !is_option && profile.screen.head.as_ref().is_some_and(|head| head.is_match(line)) {
+            break;
+        }
+        if profile.screen.rule.as_ref().is_some_and(|rule| rule.is_match(line)) {
+            ruled = Some(row);
+        }
+        start = row;
+    }
+    ruled.unwrap_or(start)..rows.len()
+}
+
+fn unframe<'a>(profile: &Profile, row: &'a str) -> Cow<'a, str> {
+    match &profile.dialog.frame {
+        Some(frame) => frame.replace(row, ""),
+        None => Cow::Borrowed(row),
+    }
+}
+
+fn hint_lines(profile: &Profile, lines: &[Cow<'_, str>]) -> Vec<usize> {
+    let written = lines.iter().enumerate().rev().filter(|(_, line)| !line.trim().is_empty());
+    let near = written.take(HINT_LINES);
+    near.filter(|(_, line)| profile.dialog.hint.iter().any(|hint| hint.pattern.is_match(line)))
+        .map(|(row, _)| row)
+        .collect()
+}
+
+/// Whether a line has words and is no mere line.
+fn is_text(profile: &Profile, line: &str) -> bool {
+    let ruled = profile.screen.rule.as_ref().is_some_and(|rule| rule.is_match(line));
+    !ruled && line.chars().any(char::is_alphanumeric)
+}
+
+fn step(profile: &Profile, lines: &[Cow<'_, str>]) -> Option<PromptStep> {
+    let pattern = profile.dialog.step.as_ref()?;
+    let found = lines.iter().find_map(|line| pattern.captures(line))?;
+    let number = |group: usize| found.get(group)?.as_str().parse().ok();
+    Some(PromptStep { number: number(1)?, of: number(2)? })
+}

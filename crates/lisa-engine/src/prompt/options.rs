@@ -1,0 +1,118 @@
+//! The options of a dialog.
+
+use crate::profile::Profile;
+use crate::words::{Effect, Prompt, PromptKind, PromptOption};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// The options that a dialog lists.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// In order.
+    pub(super) options: Vec<PromptOption>,
+    /// The lines they take up.
+    pub(super) rows: BTreeSet<usize>,
+    /// Whether one of them takes free text.
+    pub(super) free_text: bool,
+    /// Whether the list goes on beyond the screen.
+    pub(super) truncated: bool,
+}
+
+/// Reads the last list of options: one below the other, or one row of them.
+pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> Listed {
+    let mut listed = numbered(profile, lines, width);
+    if listed.options.is_empty() {
+        listed = in_a_row(profile, lines);
+    }
+    let grammar = &profile.dialog;
+    listed.free_text = grammar
+        .free_text
+        .as_ref()
+        .is_some_and(|words| listed.options.iter().any(|option| words.is_match(&option.label)));
+    let more = grammar.more.as_ref().is_some_and(|more| lines.iter().any(|line| more.is_match(line)));
+    let keys: Vec<u32> = listed.options.iter().filter_map(|option| option.key.parse().ok()).collect();
+    let gaps =
+        keys.first().is_some_and(|first| *first != 1) || keys.windows(2).any(|pair| pair[1] != pair[0] + 1);
+    listed.truncated = more || gaps;
+    listed
+}
+
+fn numbered(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> Listed {
+    let Some(pattern) = &profile.dialog.option else { return Listed::default() };
+    let mut listed = Listed::default();
+    let mut last_key = 0;
+    let mut indent = 0;
+    for (row, line) in lines.iter().enumerate() {
+        let Some(found) = pattern.captures(line) else {
+            join_wrapped(&mut listed, line, row, indent, lines, width);
+            continue;
+        };
+        let group = |name: &str| found.name(name).map(|group| group.as_str().trim().to_owned());
+        let key = group("key").unwrap_or_default();
+        let number: u32 = key.parse().unwrap_or(0);
+        if number <= last_key {
+            // A list that starts over: what came before was text.
+            listed = Listed::default();
+        }
+        last_key = number;
+        indent = found.name("label").map_or(0, |label| line[..label.start()].chars().count());
+        let label = group("label").unwrap_or_default();
+        let label = label.split("  ").next().unwrap_or_default().trim().to_owned();
+        let checked = group("box").map(|tick| !matches!(tick.as_str(), "[ ]" | "☐" | "◯" | "○"));
+        let selected = group("mark").is_some_and(|mark| !mark.is_empty());
+        listed.options.push(PromptOption { key, label, selected, checked, effect: Effect::Choose });
+        listed.rows.insert(row);
+    }
+    listed
+}
+
+/// A line below an option belongs to its label only where the option's own line was too long for the screen.
+fn join_wrapped(
+    listed: &mut Listed,
+    line: &str,
+    row: usize,
+    indent: usize,
+    lines: &[Cow<'_, str>],
+    width: usize,
+) {
+    let Some(before) = row.checked_sub(1).filter(|before| listed.rows.contains(before)) else { return };
+    let text = line.trim();
+    let deeper = line.chars().take_while(|c| c.is_whitespace()).count() >= indent.min(4);
+    if text.is_empty() || !deeper || width == 0 {
+        return;
+    }
+    let first_word = text.split_whitespace().next().map_or(0, |word| word.chars().count());
+    let filled = lines[before].chars().count() + 1 + first_word >= width.saturating_sub(2);
+    if let Some(option) = listed.options.last_mut().filter(|_| filled) {
+        option.label = format!("{} {text}", option.label);
+        listed.rows.insert(row);
+    }
+}
+
+fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>]) -> Listed {
+    let Some(pattern) = &profile.dialog.option_row else { return Listed::default() };
+    let found = lines.iter().enumerate().rev().find_map(|(row, line)| Some((row, pattern.captures(line)?)));
+    let Some((row, found)) = found else { return Listed::default() };
+    let text = found.get(1).map_or("", |group| group.as_str());
+    let labels = text.split("  ").map(str::trim).filter(|label| !label.is_empty());
+    let options = labels.enumerate().map(|(at, label)| PromptOption {
+        key: (at + 1).to_string(),
+        label: label.to_owned(),
+        selected: false,
+        checked: None,
+        effect: Effect::Choose,
+    });
+    Listed { options: options.collect(), rows: BTreeSet::from([row]), ..Listed::default() }
+}
+
+/// Says of each option what choosing it does.
+pub(super) fn name_effects(profile: &Profile, prompt: &mut Prompt) {
+    let kind = prompt.kind;
+    for option in &mut prompt.options {
+        let rules = profile.dialog.effect.iter();
+        let mut fitting = rules.filter(|rule| rule.kind.is_none_or(|of| of == kind));
+        let named = fitting.find(|rule| rule.pattern.is_match(&option.label)).map(|rule| rule.effect);
+        let usual = if kind == PromptKind::Question { Effect::Choose } else { Effect::Other };
+        option.effect = named.unwrap_or(usual);
+    }
+}

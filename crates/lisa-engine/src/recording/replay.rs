@@ -1,0 +1,147 @@
+//! Replay: a recording's frames through the same step as a live session's looks.
+
+use super::format::processes;
+use super::{Row, Timeline};
+use crate::memory::Memory;
+use crate::observation::{At, Line, Mode, Observation, Reading};
+use crate::profile::{Profile, Profiles};
+use crate::resolve::{Outcome, step};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// The run that a replayed session is.
+const RUN: &str = "replay";
+
+/// Turns the rows of a recording into looks, in order.
+pub struct Player {
+    mode: Mode,
+    screen: Reading<Arc<str>>,
+    ansi: Reading<Arc<str>>,
+    native: Reading<Value>,
+    hooks: Vec<Line>,
+    notifies: Vec<Line>,
+    transcript: Vec<Line>,
+}
+
+impl Player {
+    /// A player for a session that was started with these arguments.
+    pub fn new(profile: &Profile, args: &[String]) -> Self {
+        let exec = args.iter().any(|arg| profile.process.exec_args.contains(arg));
+        Self {
+            mode: if exec { Mode::Exec } else { Mode::Interactive },
+            screen: Reading::Absent,
+            ansi: Reading::Absent,
+            native: Reading::Absent,
+            hooks: Vec::new(),
+            notifies: Vec::new(),
+            transcript: Vec::new(),
+        }
+    }
+
+    /// Takes in a row; a frame gives a look.
+    pub fn play(&mut self, row: &Row) -> Option<Observation> {
+        let at = At(row.t);
+        let line = |payload: &Value| Line { at, payload: Ok(payload.clone()) };
+        self.hooks.extend(row.hook.iter().map(line));
+        self.notifies.extend(row.notify.iter().map(line));
+        self.transcript.extend(row.transcript.iter().map(line));
+        let pane = row.pane.as_ref()?;
+        if let Some(screen) = &row.screen {
+            self.screen = Reading::Seen(screen.as_str().into());
+            self.ansi = Reading::Absent;
+        }
+        if let Some(ansi) = &row.ansi {
+            self.ansi = Reading::Seen(ansi.as_str().into());
+        }
+        match &row.native {
+            Some(Value::Null) => self.native = Reading::Absent,
+            Some(file) => self.native = Reading::Seen(file.clone()),
+            None => {}
+        }
+        Some(Observation {
+            at,
+            spawned_at: At(0),
+            run_id: RUN.to_owned(),
+            mode: self.mode,
+            pane: Reading::Seen(pane.pane()),
+            screen: self.screen.clone(),
+            screen_ansi: self.ansi.clone(),
+            procs: row.procs.as_ref().map_or(Reading::Absent, |procs| Reading::Seen(processes(procs))),
+            native: self.native.clone(),
+            hooks: std::mem::take(&mut self.hooks),
+            notifies: std::mem::take(&mut self.notifies),
+            transcript: std::mem::take(&mut self.transcript),
+            stream_errors: Vec::new(),
+            done: Reading::Absent,
+            heartbeat: Reading::Absent,
+            lock_wait_ms: 0,
+            commits_since_turn: None,
+        })
+    }
+}
+
+/// Replays a recording; one outcome for each frame.
+pub fn replay<'t>(profile: &'t Profile, timeline: &'t Timeline) -> impl Iterator<Item = (i64, Outcome)> + 't {
+    let mut player = Player::new(profile, &timeline.header.args);
+    let mut memory = Some(Memory::default());
+    timeline.rows.iter().filter_map(move |row| {
+        let look = player.play(row)?;
+        let outcome = step(profile, memory.take().unwrap_or_default(), &look);
+        memory = Some(outcome.memory.clone());
+        Some((row.t, outcome))
+    })
+}
+
+/// One verdict as a line of JSON; with `full`, everything that is known.
+pub fn line(t: i64, outcome: &Outcome, full: bool) -> Value {
+    let verdict = &outcome.verdict;
+    let mut line = json!({
+        "t": t,
+        "status": verdict.status(),
+        "state": verdict.state.name(),
+        "reason": verdict.reason,
+        "confidence": verdict.confidence,
+        "source": verdict.source,
+    });
+    if let (true, Some(fields)) = (full, line.as_object_mut()) {
+        let told = serde_json::to_value(verdict).unwrap_or_default();
+        for (name, value) in told.as_object().into_iter().flatten() {
+            fields.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        fields.insert("signals".to_owned(), serde_json::to_value(&outcome.signals).unwrap_or_default());
+        fields.insert("evidence".to_owned(), serde_json::to_value(&outcome.evidence).unwrap_or_default());
+    }
+    line
+}
+
+/// Replays the recording on `input` and writes one line for each frame to `output`; lines that do not read are named
+/// on `errors` and left out.
+///
+/// # Errors
+/// A sentence for the user: no header, an agent without a profile, an output that can not be written.
+pub fn run(
+    profiles: &Profiles,
+    input: impl Read,
+    mut output: impl Write,
+    mut errors: impl Write,
+    full: bool,
+) -> Result<(), String> {
+    let timeline = Timeline::read(input).map_err(|error| error.to_string())?;
+    for skipped in &timeline.skipped {
+        // Nobody to tell, if even that fails.
+        let _ = writeln!(errors, "line {} left out: {}", skipped.line, skipped.why);
+    }
+    let agent = &timeline.header.agent;
+    let profile =
+        profiles.get_or_generic(agent).ok_or_else(|| format!("there is no profile for {agent:?}"))?;
+    for (t, outcome) in replay(&profile, &timeline) {
+        let line = line(t, &outcome, full);
+        match writeln!(output, "{line}") {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) => return Err(format!("verdicts can not be written: {error}")),
+        }
+    }
+    output.flush().map_err(|error| format!("verdicts can not be written: {error}"))
+}

@@ -1,0 +1,247 @@
+//! One look, one step: evidence to verdict to session state. Everybody, push or poll, goes through here, and nothing
+//! else writes a session's state.
+
+use crate::case::Case;
+use crate::evidence::{Evidence, Source};
+use crate::memory::Memory;
+use crate::observation::{At, Observation, Reading};
+use crate::profile::Profile;
+use crate::rules::RULES;
+use crate::sensors::{self, Look, process};
+use crate::signals::Signals;
+use crate::words::{Attention, Confidence, State, StateName, Status};
+use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
+
+/// How long a state that should pass by itself is believed without any sign of life.
+pub const TRANSIENT_EXPIRY_MS: u64 = 60_000;
+/// The share of one core, in tenths of a percent, from which an agent counts as busy.
+const BUSY_PERMILLE: u64 = 80;
+
+/// What Lisa says about a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What it is doing.
+    #[serde(flatten)]
+    pub state: State,
+    /// The rule that says so.
+    pub reason: String,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What decided it.
+    pub source: Option<Source>,
+    /// Since when it has been so.
+    pub since: At,
+    /// Whether somebody should look now.
+    pub attention: Attention,
+}
+
+impl Verdict {
+    /// The coarse status.
+    pub fn status(&self) -> Status {
+        self.state.status()
+    }
+}
+
+/// What one step gives.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What to carry to the next look.
+    pub memory: Memory,
+    /// Everything that was claimed.
+    pub evidence: Vec<Evidence>,
+    /// The rows above the one that decided, and why they did not.
+    pub passed_over: Vec<(&'static str, String)>,
+    /// The evidence that decided.
+    pub decided_by: Vec<Evidence>,
+    /// Every signal with its value, age and error.
+    pub signals: Signals,
+    /// What has changed since the last look.
+    pub changed: Changed,
+}
+
+/// What has changed between two looks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// The coarse status.
+    pub status: bool,
+    /// The finer state.
+    pub state: bool,
+    /// What is asked.
+    pub prompt: bool,
+    /// Whether somebody should look.
+    pub attention: bool,
+    /// What is on the screen.
+    pub output: bool,
+}
+
+/// Judges one look at a session in the light of what is remembered of it.
+///
+/// A look that is older than the last one changes nothing: the verdict stands as it was.
+pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome {
+    let stale = memory.observed_at.is_some_and(|last| obs.at < last);
+    if let Some(verdict) = memory.verdict.clone().filter(|_| stale) {
+        let look = Look::new(profile, &memory, obs);
+        let signals = Signals::read(&look);
+        return Outcome {
+            verdict,
+            evidence: Vec::new(),
+            passed_over: Vec::new(),
+            decided_by: Vec::new(),
+            signals,
+            changed: Changed::default(),
+            memory,
+        };
+    }
+    let output_changed = take_in(profile, &mut memory, obs);
+    let look = Look::new(profile, &memory, obs);
+    let evidence = sensors::sense(&look);
+    let signals = Signals::read(&look);
+    let case = Case { profile, memory: &memory, obs, layout: look.layout.as_ref(), evidence: &evidence };
+
+    let mut passed_over = Vec::new();
+    let mut decided = None;
+    for rule in RULES {
+        match (rule.when)(&case) {
+            Ok(ruling) => {
+                decided = Some((rule.name, ruling));
+                break;
+            }
+            Err(why) => passed_over.push((rule.name, why.into_owned())),
+        }
+    }
+    let (reason, state, confidence, decided_by) = match decided {
+        Some((name, ruling)) => (name, ruling.state, ruling.confidence, ruling.by),
+        None => {
+            ("nothing_known", State::Unknown { failed: case.failed_signals() }, Confidence::Guess, Vec::new())
+        }
+    };
+    let source = decided_by.first().map(|item| item.source);
+    let attention = attention(&state, &memory, obs);
+    let since = since(&memory, &state, obs.at);
+    let verdict = Verdict { state, reason: reason.to_owned(), confidence, source, since, attention };
+    let changed = changed(memory.verdict.as_ref(), &verdict, output_changed);
+
+    drop(look);
+    memory.note_standing(&evidence);
+    memory.observed_at = Some(obs.at);
+    memory.up |= shows_up(&verdict.state);
+    memory.worked |= matches!(verdict.state, State::Working { .. });
+    memory.verdict = Some(verdict.clone());
+    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, changed }
+}
+
+/// Whether a claim that puts a session into this state has been silent for too long to be believed.
+///
+/// What ends a session or blocks it never goes away by waiting; only what should pass by itself does.
+pub const fn is_expired(state: StateName, silent_ms: u64) -> bool {
+    match state {
+        StateName::Starting | StateName::Working => silent_ms > TRANSIENT_EXPIRY_MS,
+        _ => false,
+    }
+}
+
+/// Takes this look's lines and measurements into memory; says whether the screen has changed.
+fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) -> bool {
+    memory.hooks.take(profile, &profile.hooks, &obs.hooks, None);
+    let known = memory.hooks.session_id.clone();
+    memory.transcript.take(profile, &profile.transcript, &obs.transcript, known.as_deref());
+    let known = known.or_else(|| memory.transcript.session_id.clone());
+    memory.notify.take(profile, &profile.notify, &obs.notifies, known.as_deref());
+
+    match &obs.native {
+        Reading::Seen(_) => (memory.native.seen, memory.native.removed) = (true, false),
+        Reading::Absent => memory.native.removed = memory.native.seen,
+        Reading::Unavailable { .. } => {}
+    }
+    if let Some(pane) = obs.pane.seen() {
+        memory.first_title.get_or_insert_with(|| pane.title.clone());
+    }
+    measure_cpu(profile, memory, obs);
+    let Some(screen) = obs.screen.seen() else { return false };
+    let hash: String = Md5::digest(screen.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let changed = memory.output.hash.as_ref() != Some(&hash);
+    if changed {
+        memory.output.hash = Some(hash);
+        memory.output.changed_at = obs.at;
+    }
+    changed
+}
+
+/// The share of a core that the agent has used since the last look. A lifetime average would tell nothing.
+fn measure_cpu(profile: &Profile, memory: &mut Memory, obs: &Observation) {
+    let (Some(pane), Some(procs)) = (obs.pane.seen(), obs.procs.seen()) else { return };
+    let Some(agent) = process::find_agent(profile, pane.pid, procs) else { return };
+    let before = &memory.agent;
+    let elapsed = obs.at.since(before.at);
+    let permille = (before.pid == Some(agent.pid) && elapsed > 0)
+        .then(|| agent.cpu_ms.saturating_sub(before.cpu_ms).saturating_mul(1_000) / elapsed);
+    let busy_at =
+        if permille.is_some_and(|share| share >= BUSY_PERMILLE) { Some(obs.at) } else { before.busy_at };
+    memory.agent = crate::memory::Agent {
+        pid: Some(agent.pid),
+        cpu_ms: agent.cpu_ms,
+        at: obs.at,
+        cpu_permille: permille,
+        busy_at,
+    };
+}
+
+/// Since when the session has been in this state: a new prompt is a new state, a new activity is not.
+fn since(memory: &Memory, state: &State, now: At) -> At {
+    let same = memory.verdict.as_ref().filter(|before| {
+        before.state.name() == state.name()
+            && before.state.prompt().map(|prompt| &prompt.id) == state.prompt().map(|prompt| &prompt.id)
+    });
+    same.map_or(now, |before| before.since)
+}
+
+fn changed(before: Option<&Verdict>, now: &Verdict, output: bool) -> Changed {
+    let Some(before) = before else {
+        return Changed {
+            status: true,
+            state: true,
+            prompt: now.state.prompt().is_some(),
+            attention: true,
+            output,
+        };
+    };
+    let prompt = |verdict: &Verdict| verdict.state.prompt().map(|prompt| prompt.id.clone());
+    Changed {
+        status: before.status() != now.status(),
+        state: before.state.name() != now.state.name(),
+        prompt: prompt(before) != prompt(now),
+        attention: before.attention != now.attention,
+        output,
+    }
+}
+
+/// Whether an agent in this state has come up far enough to take input.
+const fn shows_up(state: &State) -> bool {
+    matches!(state, State::Ready { .. } | State::Interrupted | State::Error { .. })
+}
+
+/// Whether somebody should look at a session in this state.
+fn attention(state: &State, memory: &Memory, obs: &Observation) -> Attention {
+    match state {
+        State::Starting | State::Working { .. } => Attention::Autonomous,
+        State::Ready { asks: true, .. } => Attention::NeedsYou,
+        State::Ready { .. } => {
+            let folds = [&memory.hooks, &memory.transcript, &memory.notify];
+            let delivered =
+                folds.iter().any(|fold| fold.pull_request) || obs.commits_since_turn.unwrap_or(0) > 0;
+            let background = folds.iter().any(|fold| fold.background > 0 || !fold.subagents.is_empty());
+            let had_turn = folds.iter().any(|fold| fold.message.is_some());
+            match (delivered, background) {
+                (true, _) => Attention::Delivered,
+                (false, true) => Attention::Autonomous,
+                (false, false) if had_turn || memory.worked => Attention::Delivered,
+                (false, false) => Attention::NeedsYou,
+            }
+        }
+        State::Exited { exit } if exit.status() == Status::Completed => Attention::Delivered,
+        _ => Attention::NeedsYou,
+    }
+}

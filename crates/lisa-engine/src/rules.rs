@@ -1,0 +1,330 @@
+//! The decision, as one table that is read from top to bottom: the first row whose condition holds gives the state.
+//!
+//! Adding a row is how the decision changes. A row's name is the public `reason`; a row that does not hold says why, in
+//! a few words, for `explain`.
+
+use crate::case::{Case, Decided, Ruling};
+use crate::evidence::{Claim, Evidence, Source};
+use crate::observation::Mode;
+use crate::words::{Activity, Exit, ExitKind, State};
+
+/// How long two channels of the agent may differ because one of them lags.
+const LAG_MS: u64 = 4_000;
+/// How long a channel must have stood for it to be no mere lag.
+const SETTLED_MS: u64 = 2_000;
+
+/// One row of the table.
+pub struct Rule {
+    /// The row's name: the public `reason`.
+    pub name: &'static str,
+    /// What it says, in one sentence.
+    pub doc: &'static str,
+    /// The state it gives.
+    pub gives: &'static str,
+    /// The condition.
+    pub(crate) when: fn(&Case<'_>) -> Ruling,
+}
+
+/// The table.
+#[rustfmt::skip]
+pub const RULES: &[Rule] = &[
+    Rule { name: "pane_dead", gives: "exited", when: pane_dead,
+        doc: "tmux says that the pane's process has ended; its code or signal tells how." },
+    Rule { name: "run_done", gives: "exited", when: run_done,
+        doc: "The run's own done file, or the marker at the very end of its output, says that it is over." },
+    Rule { name: "agent_gone", gives: "exited", when: agent_gone,
+        doc: "The agent's process was there, is there no more, and a shell sits in its pane." },
+    Rule { name: "agent_suspended", gives: "stalled", when: agent_suspended,
+        doc: "The agent is stopped and a shell is in front of it: nothing moves until somebody brings it back." },
+    Rule { name: "pane_unreadable", gives: "unknown", when: pane_unreadable,
+        doc: "tmux could not be asked, and the agent has said nothing lately that would still hold." },
+    Rule { name: "dialog_shown", gives: "awaiting_*", when: dialog_shown,
+        doc: "A dialog stands on the screen in the place where dialogs stand." },
+    Rule { name: "native_asking", gives: "awaiting_*", when: native_asking,
+        doc: "The agent's state file says that it waits for an answer." },
+    Rule { name: "title_asking", gives: "awaiting_*", when: title_asking,
+        doc: "The agent's title says that it waits for an answer, and no input box is shown beside it." },
+    Rule { name: "event_asking", gives: "awaiting_*", when: event_asking,
+        doc: "The agent has announced a prompt, nothing has answered it since, and nothing shows that it is not there." },
+    Rule { name: "finished_with_background", gives: "ready", when: finished_with_background,
+        doc: "The turn is over, as agent and screen agree, though background work keeps the agent's lights on." },
+    Rule { name: "title_working", gives: "working", when: title_working,
+        doc: "The agent's title shows that a turn runs." },
+    Rule { name: "native_working", gives: "working", when: native_working,
+        doc: "The agent's state file says that a turn runs, and title and screen do not both know better." },
+    Rule { name: "event_working", gives: "working", when: event_working,
+        doc: "The agent's last event belongs to a turn that runs, and no live channel has said idle since." },
+    Rule { name: "screen_working", gives: "working", when: screen_working,
+        doc: "The screen shows a running turn in the place where it is shown, and no live channel has settled on idle." },
+    Rule { name: "exec_running", gives: "working", when: exec_running,
+        doc: "A run to completion is never waiting for input: while its process lives, it works." },
+    Rule { name: "turn_failed", gives: "error", when: turn_failed,
+        doc: "The agent says that the turn failed for good, or its screen ends in an error and the agent does not say otherwise." },
+    Rule { name: "turn_interrupted", gives: "interrupted", when: turn_interrupted,
+        doc: "The agent says that somebody stopped the turn, or its screen says so and the agent does not say otherwise." },
+    Rule { name: "turn_over", gives: "ready", when: turn_over,
+        doc: "The agent has ended its turn and nothing says that another has begun." },
+    Rule { name: "idle", gives: "ready", when: idle,
+        doc: "The agent's live state is idle and it shows that it takes input." },
+    Rule { name: "input_ready", gives: "ready", when: input_ready,
+        doc: "The screen shows an input box and the signs of an agent that is up, and nothing shows a turn." },
+    Rule { name: "starting", gives: "starting", when: starting,
+        doc: "The session is young and nothing has shown yet that the agent takes input." },
+    Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
+        doc: "The agent lives, nothing is asked, and nothing has moved for longer than it should." },
+    Rule { name: "signals_failed", gives: "unknown", when: signals_failed,
+        doc: "What could be read says nothing, and something could not be read." },
+    Rule { name: "agent_alive", gives: "working", when: agent_alive,
+        doc: "The process lives and shows no structure that Lisa knows: all that can be said is that it runs." },
+    Rule { name: "nothing_known", gives: "unknown", when: nothing_known,
+        doc: "There is nothing to go by." },
+];
+
+/// The table as Markdown, for the documentation.
+pub fn as_markdown() -> String {
+    let rows = RULES.iter().map(|rule| format!("| `{}` | {} | {} |\n", rule.name, rule.gives, rule.doc));
+    format!("| reason | state | when |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn pane_dead(case: &Case<'_>) -> Ruling {
+    let dead = case.find(Source::Pane, "pane_dead").ok_or("the pane is alive")?;
+    let (mut code, mut signal) = match dead.claim {
+        Claim::PaneDead { code, signal } => (code, signal),
+        _ => (None, None),
+    };
+    let mut by = vec![dead];
+    if code.is_none() && signal.is_none() {
+        if let Some(done) = case.of_claim("run_done").next() {
+            if let Claim::RunDone { code: known, signal: by_signal } = done.claim {
+                (code, signal) = (known, by_signal);
+                by.push(done);
+            }
+        }
+    }
+    Ok(Decided::new(State::Exited { exit: exit(code, signal) }, by))
+}
+
+fn run_done(case: &Case<'_>) -> Ruling {
+    let done = case.of_claim("run_done").next().ok_or("nothing says that the run is over")?;
+    let (code, signal) = match done.claim {
+        Claim::RunDone { code, signal } => (code, signal),
+        _ => (None, None),
+    };
+    Ok(Decided::new(State::Exited { exit: exit(code, signal) }, vec![done]))
+}
+
+fn agent_gone(case: &Case<'_>) -> Ruling {
+    let gone =
+        case.find(Source::Process, "agent_gone").ok_or("the agent's process is there, or was never seen")?;
+    let clean = matches!(gone.claim, Claim::AgentGone { clean: true });
+    let kind = if clean { ExitKind::UserInitiated } else { ExitKind::Unknown };
+    Ok(Decided::new(State::Exited { exit: Exit { code: None, signal: None, kind } }, vec![gone]))
+}
+
+fn agent_suspended(case: &Case<'_>) -> Ruling {
+    let stopped = case.find(Source::Process, "agent_suspended").ok_or("the agent is not stopped")?;
+    Ok(Decided::new(
+        State::Stalled { expected: "the agent to be brought back to the foreground".to_owned() },
+        vec![stopped],
+    ))
+}
+
+fn pane_unreadable(case: &Case<'_>) -> Ruling {
+    let failed = case.find(Source::Pane, "unreadable").ok_or("tmux was read")?;
+    if let Some(event) = case.newest_event() {
+        return Err(format!("the agent's own last word ({}) still holds", event.claim.word()).into());
+    }
+    Ok(Decided::new(State::Unknown { failed: case.failed_signals() }, vec![failed]))
+}
+
+fn dialog_shown(case: &Case<'_>) -> Ruling {
+    let shown = case.find(Source::Screen, "dialog").ok_or("no dialog stands on the screen")?;
+    let Claim::Dialog { prompt } = &shown.claim else { return Err("no dialog stands on the screen".into()) };
+    Ok(Decided::new(State::awaiting(prompt.clone()), vec![shown]))
+}
+
+fn native_asking(case: &Case<'_>) -> Ruling {
+    let asking = case.find(Source::Native, "asking").ok_or("the state file does not say so")?;
+    if case.find(Source::Screen, "input_shown").is_some() && case.age(asking) > SETTLED_MS {
+        return Err("the screen shows the input box".into());
+    }
+    case.awaiting(asking)
+}
+
+fn title_asking(case: &Case<'_>) -> Ruling {
+    let asking = case.find(Source::Title, "asking").ok_or("the title does not say so")?;
+    if case.find(Source::Screen, "input_shown").is_some() {
+        return Err("the screen shows the input box".into());
+    }
+    case.awaiting(asking)
+}
+
+fn event_asking(case: &Case<'_>) -> Ruling {
+    let asking = case.event("asking").ok_or("no prompt was announced")?;
+    if let Some(against) =
+        case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Screen, "working"))
+    {
+        return Err(format!("the screen shows no dialog but {}", against.claim.word()).into());
+    }
+    if case.live("turn_over").is_some_and(|idle| idle.since > asking.since) {
+        return Err("a live channel has said idle since".into());
+    }
+    case.awaiting(asking)
+}
+
+fn finished_with_background(case: &Case<'_>) -> Ruling {
+    let is_background = |item: &&Evidence| matches!(item.claim, Claim::TurnOver { background: true });
+    let told = case.newest_event().filter(is_background);
+    let shown = case.all(Source::Screen, "turn_over").find(is_background);
+    let over = told.or(shown).ok_or("no background work runs after a turn")?;
+    if case.find(Source::Screen, "working").is_some() {
+        return Err("the screen shows a running turn".into());
+    }
+    let end = case.find(Source::Screen, "turn_over").ok_or("the screen does not end in a finished turn")?;
+    if case.find(Source::Title, "working").is_some() && case.age(end) < SETTLED_MS {
+        return Err("the title has had no time to follow".into());
+    }
+    Ok(Decided::new(case.ready(), vec![over, end]))
+}
+
+fn title_working(case: &Case<'_>) -> Ruling {
+    let title = case.find(Source::Title, "working").ok_or("the title shows no running turn")?;
+    Ok(Decided::new(case.working(title), vec![title]))
+}
+
+fn native_working(case: &Case<'_>) -> Ruling {
+    let busy = case.find(Source::Native, "working").ok_or("the state file does not say so")?;
+    let title_idle = case.find(Source::Title, "turn_over");
+    let screen_idle = case.find(Source::Screen, "working").is_none()
+        && (case.find(Source::Screen, "turn_over").is_some() || case.find(Source::Screen, "up").is_some());
+    if title_idle.is_some() && screen_idle && case.age(busy) > SETTLED_MS {
+        return Err("title and screen agree that the turn is over".into());
+    }
+    Ok(Decided::new(case.working(busy), vec![busy]))
+}
+
+fn event_working(case: &Case<'_>) -> Ruling {
+    let event = case.newest_event().filter(|event| matches!(event.claim, Claim::Working { .. }));
+    let event = event.ok_or("no event of the agent says so")?;
+    if let Some(idle) = case.live("turn_over") {
+        if idle.since > event.since {
+            return Err(format!("the {} has turned idle since", idle.source.as_str()).into());
+        }
+        if case.age(event) > LAG_MS {
+            return Err(format!("the {} still says idle, long after that event", idle.source.as_str()).into());
+        }
+    }
+    let ended =
+        ["turn_over", "interrupted", "failed"].iter().find_map(|word| case.find(Source::Screen, word));
+    if let Some(ended) = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS) {
+        if case.find(Source::Screen, "working").is_none() {
+            return Err(format!("the screen has shown since that the turn is {}", ended.claim.word()).into());
+        }
+    }
+    Ok(Decided::new(case.working(event), vec![event]))
+}
+
+fn screen_working(case: &Case<'_>) -> Ruling {
+    let shown = case.find(Source::Screen, "working").ok_or("the screen shows no running turn")?;
+    if let Some(idle) = case.live("turn_over").filter(|idle| case.age(idle) > SETTLED_MS) {
+        return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
+    }
+    Ok(Decided::new(case.working(shown), vec![shown]))
+}
+
+fn exec_running(case: &Case<'_>) -> Ruling {
+    if case.obs.mode != Mode::Exec {
+        return Err("the session is interactive".into());
+    }
+    let alive = case.find(Source::Process, "agent_alive").ok_or("no process of the agent is seen")?;
+    Ok(Decided::new(case.working(alive), vec![alive]))
+}
+
+fn turn_failed(case: &Case<'_>) -> Ruling {
+    let failed = case.ended_as("failed")?;
+    let Claim::Failed { failure } = &failed.claim else { return Err("no failure".into()) };
+    Ok(Decided::new(State::Error { failure: failure.clone() }, vec![failed]))
+}
+
+fn turn_interrupted(case: &Case<'_>) -> Ruling {
+    let stopped = case.ended_as("interrupted")?;
+    Ok(Decided::new(State::Interrupted, vec![stopped]))
+}
+
+fn turn_over(case: &Case<'_>) -> Ruling {
+    let over = case.newest_event().filter(|event| matches!(event.claim, Claim::TurnOver { .. }));
+    let over = over.ok_or("no event of the agent ends a turn")?;
+    Ok(Decided::new(case.ready(), vec![over]))
+}
+
+fn idle(case: &Case<'_>) -> Ruling {
+    let idle = case.live("turn_over").ok_or("no live channel says idle")?;
+    let takes_input =
+        case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Native, "turn_over"));
+    let Some(takes_input) = takes_input else {
+        // An agent without an input box, for people who hear their screen.
+        if case.screen_is_blank() || case.age(idle) < SETTLED_MS {
+            return Err("nothing shows yet that input is taken".into());
+        }
+        return Ok(Decided::new(case.ready(), vec![idle]));
+    };
+    Ok(Decided::new(case.ready(), vec![idle, takes_input]))
+}
+
+fn input_ready(case: &Case<'_>) -> Ruling {
+    let shown = case.find(Source::Screen, "input_shown").ok_or("no input box is shown")?;
+    let up = case.of_claim("up").next().or_else(|| case.find(Source::Screen, "turn_over"));
+    let up = up.ok_or("nothing shows that the agent is up")?;
+    Ok(Decided::new(case.ready(), vec![up, shown]))
+}
+
+fn starting(case: &Case<'_>) -> Ruling {
+    let young = case.find(Source::Timing, "young").ok_or("the session is not young")?;
+    if case.memory.up {
+        return Err("the agent has taken input before".into());
+    }
+    Ok(Decided::new(State::Starting, vec![young]))
+}
+
+fn nothing_moves(case: &Case<'_>) -> Ruling {
+    let still = case.find(Source::Timing, "still").ok_or("something has moved of late")?;
+    Ok(Decided::new(State::Stalled { expected: "output, an event or a prompt".to_owned() }, vec![still]))
+}
+
+fn signals_failed(case: &Case<'_>) -> Ruling {
+    let failed = case.of_claim("unreadable").next().ok_or("everything was read")?;
+    if let Some(moving) =
+        case.find(Source::Process, "agent_alive").filter(|_| case.find(Source::Timing, "moving").is_some())
+    {
+        if failed.source != Source::Screen {
+            return Err(format!("{} and moves", moving.quote).into());
+        }
+    }
+    Ok(Decided::new(State::Unknown { failed: case.failed_signals() }, vec![failed]))
+}
+
+fn agent_alive(case: &Case<'_>) -> Ruling {
+    let alive = case.find(Source::Process, "agent_alive").or_else(|| case.find(Source::Timing, "moving"));
+    let alive = alive.ok_or("no process of the agent is seen, and nothing moves")?;
+    let state = State::Working { activity: Activity::Thinking, tool: None };
+    Ok(Decided { confidence: crate::words::Confidence::Guess, ..Decided::new(state, vec![alive]) })
+}
+
+fn nothing_known(case: &Case<'_>) -> Ruling {
+    Ok(Decided {
+        confidence: crate::words::Confidence::Guess,
+        ..Decided::new(State::Unknown { failed: case.failed_signals() }, Vec::new())
+    })
+}
+
+/// How a process came to its end, from its code or signal.
+pub(crate) fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {
+    let kind = match (code, signal) {
+        (_, Some(2)) | (Some(0 | 130), None) => ExitKind::UserInitiated,
+        (_, Some(9 | 15 | 1)) | (Some(137 | 143 | 129), None) => ExitKind::Killed,
+        (Some(124), None) => ExitKind::Timeout,
+        (None, None) => ExitKind::Unknown,
+        _ => ExitKind::Crash,
+    };
+    Exit { code, signal, kind }
+}

@@ -1,0 +1,241 @@
+//! The screen as structure: rows, the input box, the blocks of the conversation above it, the footer below.
+//!
+//! Everything that is read from a screen is read from a place in this structure, so that the same words in prose, in
+//! tool output or in a quoted dialog mean nothing.
+
+mod colour;
+
+pub use colour::{Cell, cells};
+
+use crate::observation::Pane;
+use crate::profile::{Colour, InputShape, Region, Screen, Sign, SignSays};
+use std::cell::OnceCell;
+use std::ops::Range;
+
+/// How many rows above the input box count as just above it.
+const NEAR_ROWS: usize = 14;
+/// How many rows at the end of a screen without an input box count as its bottom.
+const BOTTOM_ROWS: usize = 6;
+
+/// A screen, taken apart.
+#[derive(Debug)]
+pub struct Layout<'a> {
+    rows: Vec<&'a str>,
+    input: Option<InputBox>,
+    /// The rows of the conversation, block by block.
+    blocks: Vec<Range<usize>>,
+    ansi: Option<&'a str>,
+    cells: OnceCell<Vec<Vec<Cell>>>,
+}
+
+/// The box that takes input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputBox {
+    /// Its rows, with the lines that frame it.
+    pub rows: Range<usize>,
+    /// The text in it that was not sent yet.
+    pub draft: Option<String>,
+}
+
+/// A sign that was found.
+#[derive(Debug, Clone)]
+pub struct Found<'a> {
+    /// The sign.
+    pub sign: &'a Sign,
+    /// Its row.
+    pub row: usize,
+    /// The line.
+    pub line: String,
+    /// The message in it, where the pattern has a group for that.
+    pub message: Option<String>,
+}
+
+impl<'a> Layout<'a> {
+    /// Takes a screen apart as the profile describes it.
+    pub fn read(shape: &Screen, text: &'a str, ansi: Option<&'a str>, pane: Option<&Pane>) -> Self {
+        let mut rows: Vec<&str> = text.lines().map(str::trim_end).collect();
+        while rows.last().is_some_and(|row| row.is_empty()) {
+            rows.pop();
+        }
+        let mut layout = Self { rows, input: None, blocks: Vec::new(), ansi, cells: OnceCell::new() };
+        layout.input = shape.input.as_ref().and_then(|input| layout.find_input(input, pane));
+        let end = layout.input.as_ref().map_or(layout.rows.len(), |input| input.rows.start);
+        layout.blocks = layout.find_blocks(shape, end);
+        layout
+    }
+
+    /// The rows, top to bottom.
+    pub fn rows(&self) -> &[&'a str] {
+        &self.rows
+    }
+
+    /// The input box, if it is there.
+    pub const fn input(&self) -> Option<&InputBox> {
+        self.input.as_ref()
+    }
+
+    /// The rows of the conversation's blocks, top to bottom.
+    pub fn blocks(&self) -> &[Range<usize>] {
+        &self.blocks
+    }
+
+    /// Whether nothing is on the screen.
+    pub fn is_blank(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The signs of the profile that are where they must be. One line is one sign: the first that fits it.
+    pub fn signs<'s>(&self, shape: &'s Screen) -> Vec<Found<'s>> {
+        let mut found: Vec<Found<'s>> = Vec::new();
+        for sign in &shape.sign {
+            if let Some(next) =
+                self.find_sign(shape, sign).filter(|next| found.iter().all(|known| known.row != next.row))
+            {
+                found.push(next);
+            }
+        }
+        found
+    }
+
+    fn find_sign<'s>(&self, shape: &'s Screen, sign: &'s Sign) -> Option<Found<'s>> {
+        self.region(shape, sign.region).into_iter().find_map(|row| {
+            let line = self.rows.get(row)?;
+            let found = sign.pattern.captures(line)?;
+            if sign.colour == Some(Colour::Alarm) && !self.is_alarming(row) {
+                return None;
+            }
+            let message = found.get(1).map(|group| group.as_str().trim().to_owned());
+            Some(Found { sign, row, line: (*line).to_owned(), message })
+        })
+    }
+
+    /// The rows of a region, last first: what stands lower was said later.
+    fn region(&self, shape: &Screen, region: Region) -> Vec<usize> {
+        let end = self.input.as_ref().map_or(self.rows.len(), |input| input.rows.start);
+        match region {
+            Region::LastHead => self.blocks.last().map(|block| block.start).into_iter().collect(),
+            Region::LastBlock => {
+                self.blocks.last().cloned().map(|block| block.rev().collect()).unwrap_or_default()
+            }
+            Region::LastLine => {
+                (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
+            }
+            Region::LastMessage => {
+                self.last_message_block(shape).map(|block| block.rev().collect()).unwrap_or_default()
+            }
+            Region::AboveBox if self.input.is_some() => (end.saturating_sub(NEAR_ROWS)..end)
+                .rev()
+                .filter(|row| self.rows[*row].starts_with(|first: char| !first.is_whitespace()))
+                .collect(),
+            Region::Footer => match &self.input {
+                Some(input) => (input.rows.end..self.rows.len()).rev().collect(),
+                None => Vec::new(),
+            },
+            Region::Bottom if self.input.is_none() => {
+                (self.rows.len().saturating_sub(BOTTOM_ROWS)..self.rows.len()).rev().collect()
+            }
+            Region::AboveBox | Region::Bottom => Vec::new(),
+        }
+    }
+
+    /// The last block that is not itself a sign of the turn's end.
+    fn last_message_block(&self, shape: &Screen) -> Option<Range<usize>> {
+        let ends = |block: &&Range<usize>| {
+            let line = self.rows.get(block.start).copied().unwrap_or_default();
+            shape.sign.iter().any(|sign| {
+                matches!(sign.says, SignSays::TurnOver | SignSays::Background) && sign.pattern.is_match(line)
+            })
+        };
+        self.blocks.iter().rev().find(|block| !ends(block)).cloned()
+    }
+
+    /// The agent's last message as it stands on the screen.
+    pub fn last_message(&self, shape: &Screen) -> Option<String> {
+        let begins = shape.message.as_ref()?;
+        let block = self.last_message_block(shape)?;
+        let first = begins.captures(self.rows.get(block.start)?)?;
+        let first = first.get(1).map_or("", |group| group.as_str());
+        let rest = self.rows.get(block.start + 1..block.end)?.iter().map(|row| row.trim());
+        let text: Vec<&str> = std::iter::once(first.trim()).chain(rest).collect();
+        Some(text.join("\n").trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn find_input(&self, shape: &InputShape, pane: Option<&Pane>) -> Option<InputBox> {
+        if shape.cursor_shown && !pane.is_some_and(|pane| pane.cursor_visible) {
+            return None;
+        }
+        let cursor = pane.map(|pane| usize::from(pane.cursor.1));
+        let first = (0..self.rows.len()).rev().find(|row| {
+            let fits = shape.first.is_match(self.rows[*row]);
+            let framed = shape.above.as_ref().is_none_or(|above| {
+                row.checked_sub(1).is_some_and(|before| above.is_match(self.rows[before]))
+            });
+            fits && framed
+        })?;
+        let (last, end) = match &shape.below {
+            Some(below) => {
+                let closing = (first + 1..self.rows.len()).find(|row| below.is_match(self.rows[*row]))?;
+                (closing, closing + 1)
+            }
+            None => {
+                let blank = (first + 1..self.rows.len()).find(|row| self.rows[*row].trim().is_empty());
+                let end = blank.unwrap_or(self.rows.len());
+                (end, end)
+            }
+        };
+        if shape.cursor_inside && !cursor.is_some_and(|row| (first..last.max(first + 1)).contains(&row)) {
+            return None;
+        }
+        let start = if shape.above.is_some() { first - 1 } else { first };
+        Some(InputBox { rows: start..end, draft: self.draft(shape, first, last) })
+    }
+
+    fn draft(&self, shape: &InputShape, first: usize, last: usize) -> Option<String> {
+        let found = shape.first.captures(self.rows[first])?;
+        let head = found.get(1).map_or("", |group| group.as_str());
+        if shape.placeholder.as_ref().is_some_and(|pattern| pattern.is_match(head)) && last <= first + 1 {
+            return None;
+        }
+        if self.cell_rows().and_then(|rows| rows.get(first)).is_some_and(|row| colour::is_dim(row, head)) {
+            return None;
+        }
+        let rest = self.rows.get(first + 1..last)?.iter();
+        let rest = rest.map(|row| row.get(shape.indent..).map_or_else(|| row.trim_start(), |cut| cut));
+        let text: Vec<&str> = std::iter::once(head).chain(rest).collect();
+        Some(text.join("\n").trim_end().to_owned()).filter(|draft| !draft.trim().is_empty())
+    }
+
+    fn find_blocks(&self, shape: &Screen, end: usize) -> Vec<Range<usize>> {
+        let mut blocks: Vec<Range<usize>> = Vec::new();
+        let mut blank_before = true;
+        for row in 0..end {
+            let line = self.rows[row];
+            let blank = line.trim().is_empty();
+            let begins = match &shape.head {
+                Some(head) => head.is_match(line),
+                None => !blank && blank_before,
+            };
+            match blocks.last_mut() {
+                _ if begins => blocks.push(row..row + 1),
+                Some(block) if !blank => block.end = row + 1,
+                _ => {}
+            }
+            blank_before = blank;
+        }
+        blocks
+    }
+
+    fn cell_rows(&self) -> Option<&Vec<Vec<Cell>>> {
+        let ansi = self.ansi?;
+        Some(self.cells.get_or_init(|| cells(ansi)))
+    }
+
+    /// Whether a row is written in a warning colour; yes, too, where the screen has no colours at all.
+    fn is_alarming(&self, row: usize) -> bool {
+        let Some(rows) = self.cell_rows() else { return true };
+        if rows.iter().flatten().all(|cell| cell.colour.is_none()) {
+            return true;
+        }
+        rows.get(row).is_some_and(|row| colour::is_alarming(row))
+    }
+}

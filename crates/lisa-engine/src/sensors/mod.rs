@@ -1,0 +1,113 @@
+//! Sensors: small pure functions, one for each signal, that turn one look into evidence.
+//!
+//! A new signal is one file and one line in [`SENSORS`]. No sensor reads a file, a clock or the environment, and none
+//! decides anything: it says what one source claims, and quotes it.
+
+mod done_file;
+mod events;
+pub(crate) mod exec_marker;
+mod input;
+mod native;
+mod pane;
+pub(crate) mod process;
+mod screen_dialog;
+mod screen_turn;
+mod timing;
+mod title;
+pub(crate) mod todos;
+mod unreadable;
+
+use crate::evidence::{Claim, Evidence, Source};
+use crate::memory::Memory;
+use crate::observation::{At, Observation, Pane};
+use crate::profile::{NativeRule, Profile, TitleSays, all_hold};
+use crate::prompt;
+use crate::screen::{Found, Layout};
+use crate::words::Prompt;
+
+/// One sensor: its name and what it does.
+pub type Sensor = (&'static str, fn(&Look<'_>) -> Vec<Evidence>);
+
+/// Every sensor, strongest source first.
+pub const SENSORS: &[Sensor] = &[
+    ("pane", pane::sense),
+    ("process", process::sense),
+    ("done_file", done_file::sense),
+    ("exec_marker", exec_marker::sense),
+    ("title", title::sense),
+    ("native", native::sense),
+    ("hooks", events::hooks),
+    ("notify", events::notify),
+    ("transcript", events::transcript),
+    ("screen_dialog", screen_dialog::sense),
+    ("screen_turn", screen_turn::sense),
+    ("input", input::sense),
+    ("timing", timing::sense),
+    ("unreadable", unreadable::sense),
+];
+
+/// One look with everything that several sensors need, worked out once.
+pub struct Look<'a> {
+    /// The agent's profile.
+    pub profile: &'a Profile,
+    /// What is remembered, with this look's lines already taken in.
+    pub memory: &'a Memory,
+    /// What was seen.
+    pub obs: &'a Observation,
+    /// The screen, taken apart.
+    pub layout: Option<Layout<'a>>,
+    /// The signs on it.
+    pub signs: Vec<Found<'a>>,
+    /// The dialog on it.
+    pub dialog: Option<Prompt>,
+}
+
+impl<'a> Look<'a> {
+    /// Works out what several sensors need.
+    pub fn new(profile: &'a Profile, memory: &'a Memory, obs: &'a Observation) -> Self {
+        let pane = obs.pane.seen();
+        let ansi = obs.screen_ansi.seen().map(|text| &**text);
+        let layout = obs.screen.seen().map(|text| Layout::read(&profile.screen, text, ansi, pane));
+        let signs = layout.as_ref().map(|layout| layout.signs(&profile.screen)).unwrap_or_default();
+        let dialog = layout.as_ref().and_then(|layout| prompt::read(profile, layout, pane));
+        Self { profile, memory, obs, layout, signs, dialog }
+    }
+
+    /// When the look was taken.
+    pub const fn now(&self) -> At {
+        self.obs.at
+    }
+
+    /// The pane, if it could be read.
+    pub fn pane(&self) -> Option<&Pane> {
+        self.obs.pane.seen()
+    }
+
+    /// Evidence of a source that is read anew at every look: it stands since it was first seen without a break.
+    fn standing(&self, source: Source, claim: Claim, quote: &str) -> Evidence {
+        let since = self.memory.standing_since(source, claim.word(), self.now());
+        Evidence::new(source, since, claim, quote)
+    }
+
+    /// What the title says.
+    pub fn title_says(&self) -> Option<TitleSays> {
+        let title = self.pane()?.title.as_str();
+        let titles = &self.profile.terminal_title;
+        if let Some(rule) = titles.on.iter().find(|rule| rule.pattern.is_match(title)) {
+            return Some(rule.says);
+        }
+        let own = !title.is_empty() && self.memory.first_title.as_deref().is_some_and(|first| first != title);
+        titles.otherwise.filter(|_| own)
+    }
+
+    /// What the state file says.
+    pub fn native_says(&self) -> Option<&NativeRule> {
+        let file = self.obs.native.seen()?;
+        self.profile.native.as_ref()?.on.iter().find(|rule| all_hold(&rule.when, file))
+    }
+}
+
+/// Everything that the sensors say about one look.
+pub fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    SENSORS.iter().flat_map(|(_, sensor)| sensor(look)).collect()
+}

@@ -1,0 +1,15 @@
+//! The pane's end, as tmux tells it.
+
+use super::Look;
+use crate::evidence::{Claim, Evidence, Source};
+
+pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    let Some(pane) = look.pane().filter(|pane| pane.dead) else { return Vec::new() };
+    let (code, signal) = (pane.exit_status, pane.exit_signal);
+    let quote = match (code, signal) {
+        (_, Some(signal)) => format!("pane_dead=1 pane_dead_signal={signal}"),
+        (Some(code), None) => format!("pane_dead=1 pane_dead_status={code}"),
+        (None, None) => "pane_dead=1, no exit status yet".to_owned(),
+    };
+    vec![look.standing(Source::Pane, Claim::PaneDead { code, signal }, &quote)]
+}

@@ -1,0 +1,83 @@
+//! The agent's process below the pane.
+
+use super::Look;
+use crate::evidence::{Claim, Evidence, Source};
+use crate::memory::Phase;
+use crate::observation::{Pane, Proc};
+use crate::profile::Profile;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Programs that are a shell, not an agent.
+const SHELLS: &[&str] = &["bash", "zsh", "sh", "fish", "dash", "ksh", "nu", "pwsh", "tcsh"];
+
+/// The agent's process: the first one, from the pane's own downwards, that bears one of its names. Wrappers on the way
+/// (a shell, env, timeout, npx, node) are passed through; arguments never count.
+pub(crate) fn find_agent<'p>(profile: &Profile, root: u32, procs: &'p [Proc]) -> Option<&'p Proc> {
+    let mut queue = VecDeque::from([root]);
+    let mut visited = BTreeSet::new();
+    while let Some(pid) = queue.pop_front() {
+        if !visited.insert(pid) {
+            continue;
+        }
+        let here = procs.iter().find(|proc| proc.pid == pid);
+        let named = here.filter(|proc| {
+            let any = profile.process.names.is_empty() && !is_shell(&proc.name);
+            !proc.zombie && (any || profile.process.names.iter().any(|name| *name == base_name(&proc.name)))
+        });
+        if named.is_some() {
+            return named;
+        }
+        queue.extend(procs.iter().filter(|proc| proc.ppid == pid).map(|proc| proc.pid));
+    }
+    None
+}
+
+pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    let (Some(pane), Some(procs)) = (look.pane(), look.obs.procs.seen()) else { return Vec::new() };
+    if pane.dead {
+        return Vec::new();
+    }
+    match find_agent(look.profile, pane.pid, procs) {
+        Some(agent) if agent.stopped && shell_in_front(pane) => {
+            let quote = format!("{} (pid {}) is stopped behind {}", agent.name, agent.pid, pane.command);
+            vec![look.standing(Source::Process, Claim::AgentSuspended, &quote)]
+        }
+        Some(agent) => {
+            vec![look.standing(
+                Source::Process,
+                Claim::AgentAlive,
+                &format!("{} (pid {})", agent.name, agent.pid),
+            )]
+        }
+        None => gone(look, pane, procs),
+    }
+}
+
+/// The agent was there and is there no more. It left in order if it said so: by an event, by removing its state file,
+/// or by giving the title back.
+fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
+    let known = look.memory.agent.pid.is_some();
+    let rest = procs.iter().any(|proc| proc.pid == pane.pid && is_shell(&proc.name));
+    if !known || !rest {
+        return Vec::new();
+    }
+    let said = look.memory.hooks.phase == Phase::Left || look.memory.native.removed;
+    let title_back = look.memory.first_title.as_deref().is_some_and(|first| first == pane.title);
+    let clean = said || pane.title.is_empty() || title_back;
+    let quote =
+        format!("pid {} is gone, {} is in front", look.memory.agent.pid.unwrap_or_default(), pane.command);
+    vec![look.standing(Source::Process, Claim::AgentGone { clean }, &quote)]
+}
+
+fn shell_in_front(pane: &Pane) -> bool {
+    is_shell(&pane.command)
+}
+
+fn is_shell(name: &str) -> bool {
+    let name = base_name(name);
+    SHELLS.contains(&name.trim_start_matches('-'))
+}
+
+fn base_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}

@@ -1,0 +1,70 @@
+//! Progress that an agent shows as a list with boxes, and how long the rest may take.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far a list of tasks is done.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Todos {
+    /// Tasks that are ticked.
+    pub done: u32,
+    /// All tasks.
+    pub total: u32,
+    /// The first task that is not ticked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<String>,
+}
+
+/// The boxes that begin a line of this screen, if there are any.
+pub fn read(screen: &str) -> Option<Todos> {
+    let mut todos = Todos::default();
+    for line in screen.lines() {
+        let Some((ticked, task)) = task(line) else { continue };
+        todos.total += 1;
+        if ticked {
+            todos.done += 1;
+        } else if todos.active.is_none() {
+            todos.active = Some(task.to_owned());
+        }
+    }
+    (todos.total > 0).then_some(todos)
+}
+
+fn task(line: &str) -> Option<(bool, &str)> {
+    let start = line
+        .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '*' | '•' | '⎿' | '└' | '│'));
+    let boxes = [
+        ("[x]", true),
+        ("[X]", true),
+        ("[ ]", false),
+        ("☒", true),
+        ("☑", true),
+        ("✔", true),
+        ("☐", false),
+        ("◼", false),
+        ("◻", false),
+    ];
+    let (mark, ticked) = boxes.into_iter().find(|(mark, _)| start.starts_with(mark))?;
+    let task = start[mark.len()..].trim();
+    (!task.is_empty()).then_some((ticked, task))
+}
+
+/// How many seconds until it may be worth looking again, from 30 to 120: long for work that is known to be slow, less
+/// the more of the list is done.
+pub fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
+    let words = task.unwrap_or_default().to_lowercase();
+    let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
+    let whole: u32 = if has(&["test", "build", "compile", "install", "deploy", "benchmark", "migrat"]) {
+        120
+    } else if has(&["implement", "refactor", "write", "fix", "debug", "review"]) {
+        90
+    } else if has(&["read", "search", "list", "check", "find", "plan"]) {
+        45
+    } else {
+        60
+    };
+    let Some(todos) = todos.filter(|todos| todos.total > 0) else { return whole };
+    let left = todos.total.saturating_sub(todos.done);
+    let share = whole * left / todos.total;
+    share.clamp(30, 120)
+}
