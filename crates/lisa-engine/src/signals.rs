@@ -171,6 +171,19 @@ impl Signals {
     }
 }
 
+impl Signals {
+    /// Adds an error that was met after the look itself.
+    pub fn note_error(&mut self, name: &str, why: &str) {
+        let slot = match name {
+            "meta_read_error" => &mut self.meta_read_error,
+            "state_read_error" => &mut self.state_read_error,
+            "events_write_error" => &mut self.events_write_error,
+            _ => return,
+        };
+        *slot = Some(why.to_owned());
+    }
+}
+
 fn why<T>(reading: &Reading<T>) -> Option<String> {
     reading.failure().map(str::to_owned)
 }

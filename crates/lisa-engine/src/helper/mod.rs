@@ -3,13 +3,14 @@
 //! Every front end's binary answers to `<binary> helper …`, so that whichever one started a session can also be the
 //! program that its pane and its hooks run. They are part of no public API.
 
+mod hook;
 pub mod launch;
 mod log;
 mod run;
 
 use std::{ffi::OsString, process::ExitCode};
 
-/// Runs a helper command: `launch FIFO`, `run FIFO DIR RUN_ID`, `log FILE`.
+/// Runs a helper command: `launch FIFO`, `run FIFO DIR RUN_ID`, `log FILE`, `hook DIR`.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let words: Vec<&std::path::Path> = args.iter().map(std::path::Path::new).collect();
@@ -19,6 +20,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             run::main(fifo, dir, &run_id.to_string_lossy())
         }
         [verb, file] if verb.as_os_str() == "log" => log::main(file),
+        [verb, dir] if verb.as_os_str() == "hook" => Ok(hook::main(dir)),
         _ => Err("this is a helper of Lisa's and not meant to be called by hand".to_owned()),
     };
     match outcome {

@@ -122,6 +122,24 @@ impl Memory {
         folds.into_iter().find_map(|fold| fold.session_id.as_deref())
     }
 
+    /// Whether the agent itself has said, after `began`, that its turn is over.
+    pub fn turn_over_since(&self, began: Option<At>) -> bool {
+        let over = |fold: &&Fold| matches!(fold.phase, Phase::Over | Phase::Failed | Phase::Interrupted);
+        let folds = [&self.hooks, &self.transcript];
+        folds.into_iter().filter(over).any(|fold| began.is_none_or(|began| fold.phase_at > began))
+    }
+
+    /// Tokens and model, from whichever channel knows them.
+    pub fn usage(&self) -> Usage {
+        let (hooks, transcript) = (&self.hooks.usage, &self.transcript.usage);
+        Usage {
+            model: transcript.model.clone().or_else(|| hooks.model.clone()),
+            input_tokens: transcript.input_tokens.or(hooks.input_tokens),
+            output_tokens: transcript.output_tokens.or(hooks.output_tokens),
+            context_window: transcript.context_window.or(hooks.context_window),
+        }
+    }
+
     /// The agent's last message, from the channel that spoke last.
     pub fn last_message(&self) -> Option<&str> {
         let mut folds = [&self.hooks, &self.notify, &self.transcript];

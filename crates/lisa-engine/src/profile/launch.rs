@@ -31,6 +31,27 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// A settings file that is written into the session's folder for this launch only, as `{settings}`.
     pub settings: Option<Settings>,
+    /// Where the agent keeps its own files.
+    #[serde(default)]
+    pub files: Files,
+}
+
+/// Where an agent keeps the files that tell about it.
+///
+/// In a path, `{pid}` is the agent's process, `{session_id}` its conversation, `{folder}` the session's own folder,
+/// `{NAME:default}` an environment variable of the agent or what it stands for when unset (`~` is its home), and a
+/// `*` fits any one folder or file name.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Files {
+    /// The state file that it keeps about itself.
+    pub native: Option<String>,
+    /// Where in that file the conversation's id stands (a JSON pointer).
+    pub native_session_id: Option<String>,
+    /// The transcript of the conversation.
+    pub transcript: Option<String>,
+    /// Instead: the first file the agent's process has open whose path ends like this (`*` fits any text).
+    pub transcript_open: Option<String>,
 }
 
 /// The program and how to come by it.

@@ -4,6 +4,7 @@
 //! id: so at any moment at which a process may be killed, the next one can tell what is there and what is left over.
 
 pub mod end;
+pub mod files;
 pub mod find;
 pub mod names;
 pub mod plan;

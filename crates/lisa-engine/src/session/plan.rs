@@ -56,6 +56,8 @@ pub struct Plan {
 /// Where the files of one session will be: what a template may name.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
+    /// The session's folder.
+    pub folder: String,
     /// The settings file that is written for this launch.
     pub settings: Option<String>,
 }
@@ -92,6 +94,7 @@ impl Plan {
                 "raise LISA_MAX_DEPTH (or max_depth in config.toml), or start it from outside",
             ));
         }
+        let env = environment(asker.env, launch, &request.env);
         let meta = Meta {
             schema: SCHEMA,
             name,
@@ -113,11 +116,10 @@ impl Plan {
             dangerous: request.dangerous,
             policy: request.policy.clone(),
             env_names: request.env.keys().cloned().collect(),
-            places: BTreeMap::new(),
+            places: super::files::places(&launch.files, &env),
             starter: Identity::own(),
             pane: None,
         };
-        let env = environment(asker.env, launch, &request.env);
         // A profile without a program of its own takes it from the caller's arguments.
         let own_program = usize::from(launch.executable.names.is_empty());
         let args = request.args.iter().skip(own_program).cloned().collect();
@@ -137,6 +139,7 @@ impl Plan {
             ("model", request.model.as_deref()),
             ("session_id", self.meta.agent_session_id.as_deref()),
             ("settings", places.settings.as_deref()),
+            ("folder", Some(places.folder.as_str())),
             ("dangerous", request.dangerous.then(|| launch.dangerous.first().map(String::as_str)).flatten()),
         ];
         values.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));

@@ -43,7 +43,7 @@ pub fn spawn(
     // From here on everything that was made is taken back unless the whole succeeds.
     let mut undo = Undo { folder: Some(folder.clone()), tmux, session: None };
     folder.write_meta(&plan.meta)?;
-    let mut places = Places::default();
+    let mut places = Places { folder: folder.path().display().to_string(), settings: None };
     if let Some(settings) = &launch.settings {
         let path = folder.file(&settings.file);
         disk::write_atomic(&path, settings.render(&hook_command(helper, &folder)).as_bytes())?;

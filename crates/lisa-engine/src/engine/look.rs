@@ -1,0 +1,324 @@
+//! Looking at sessions: status, list, tree, explain, read, doctor.
+
+use super::{Engine, now};
+use crate::{
+    api::*,
+    error::{Error, Kind, Result},
+    judge::{self, Bench, Judged, timestamp},
+    observation::Reading,
+    observe::Screens,
+    session::{find::{self, Sighting}, names, spawn::Started},
+    tmux::{Capture, Tmux},
+    words::State,
+};
+use std::path::Path;
+
+/// The longest list that an answer has, and the most lines that a read gives.
+const LINES_MAX: u32 = 2000;
+
+impl Engine {
+    /// A session, by its name or a unique prefix or tag.
+    pub fn status(&self, request: &SessionRequest) -> Result<Session> {
+        let name = find::meant(&self.store()?, &request.session)?;
+        let (sighting, judged) = self.look_at(&name)?;
+        Ok(self.describe(&sighting, &judged, true))
+    }
+
+    /// Looks at one session.
+    pub(super) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
+        let sighting = find::exact(self.tmux(), &self.store()?, name)?;
+        let mut judged = self.judge(std::slice::from_ref(&sighting))?;
+        judged.pop().map(|judged| (sighting, judged)).ok_or_else(|| Error::not_found(name, &[]))
+    }
+
+    /// Captures and judges sessions, in order: one exchange with tmux for all screens.
+    pub(super) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
+        let journal = self.journal()?;
+        let bench = Bench { journal: &journal, lock_limit: self.inner.config.lock_timeout };
+        let panes: Vec<&str> =
+            sightings.iter().filter_map(|session| session.pane.as_ref()).map(|row| row.pane_id.as_str()).collect();
+        let at = now();
+        let captures: Vec<Capture<'_>> = panes
+            .iter()
+            .flat_map(|pane| [false, true].map(|ansi| Capture { pane, ansi, history: 0 }))
+            .collect();
+        let mut replies = match self.tmux().captures(&captures) {
+            Ok(replies) => replies.into_iter(),
+            Err(error) => vec![Err(error.to_string()); captures.len()].into_iter(),
+        };
+        let judged = sightings.iter().map(|session| {
+            let screens = match session.pane {
+                Some(_) => Screens::from_replies(replies.next(), replies.next()),
+                None => Screens::none(),
+            };
+            let profile = self.inner.profiles.get_or_generic(&session.meta.agent);
+            let profile = profile.ok_or_else(|| Error::not_found(&session.meta.agent, &[]))?;
+            Ok(judge::judge(session, &profile, screens, at, bench))
+        });
+        judged.collect()
+    }
+
+    /// Every session in the words of the API.
+    pub(super) fn describe(&self, sighting: &Sighting, judged: &Judged, with_signals: bool) -> Session {
+        let meta = &sighting.meta;
+        let verdict = &judged.outcome.verdict;
+        let signals = &judged.outcome.signals;
+        let at = judged.observation.at;
+        let usage = judged.record.memory.usage();
+        let mut session = Session {
+            name: meta.name.clone(),
+            agent: meta.agent.clone(),
+            status: verdict.status(),
+            state: verdict.state.name(),
+            attention: verdict.attention,
+            reason: verdict.reason.clone(),
+            confidence: verdict.confidence,
+            source: verdict.source.map_or("none", |source| source.as_str()).to_owned(),
+            since: timestamp(verdict.since),
+            idle_ms: signals.output_age_ms.unwrap_or_else(|| at.since(verdict.since)),
+            started_at: timestamp(meta.started_at),
+            activity: None,
+            tool: None,
+            prompt: verdict.state.prompt().cloned(),
+            last_message: judged.record.memory.last_message().map(str::to_owned),
+            asks: None,
+            error: None,
+            exit: None,
+            expected: None,
+            failed_signals: Vec::new(),
+            mode: meta.mode,
+            cwd: meta.cwd.display().to_string(),
+            project: names::project_name(&meta.project_root),
+            project_hash: names::project_hash(&meta.project_root),
+            tag: meta.tag.clone(),
+            parent: meta.parent.clone(),
+            depth: meta.depth,
+            host: meta.host.clone(),
+            pid: signals.agent_pid.or_else(|| {
+                sighting.pane.as_ref().filter(|row| !row.pane.dead).map(|row| row.pane.pid)
+            }),
+            run_id: meta.run_id.clone(),
+            agent_session_id: judged
+                .record
+                .memory
+                .session_id()
+                .map(str::to_owned)
+                .or_else(|| meta.agent_session_id.clone()),
+            turn: judged.record.turn.as_ref().map(|turn| turn.id.clone()),
+            subagents: signals.subagents,
+            background_tasks: signals.background_tasks,
+            todos: signals.todos.as_ref().map(|todos| Todos {
+                done: todos.done,
+                total: todos.total,
+                active: todos.active.clone(),
+            }),
+            wait_estimate_s: None,
+            usage: (usage != crate::memory::Usage::default()).then(|| Usage {
+                model: usage.model.clone(),
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                context_tokens: usage.input_tokens,
+                context_size: usage.context_window,
+                cost_usd: None,
+            }),
+            signals: None,
+        };
+        match &verdict.state {
+            State::Working { activity, tool } => {
+                session.activity = Some(*activity);
+                session.tool.clone_from(tool);
+                session.wait_estimate_s = Some(crate::signals::wait_estimate(signals));
+            }
+            State::Ready { last_message, asks } => {
+                if last_message.is_some() {
+                    session.last_message.clone_from(last_message);
+                }
+                session.asks = Some(*asks);
+            }
+            State::Error { failure } => session.error = Some(failure.clone()),
+            State::Exited { exit } => session.exit = Some(exit.clone()),
+            State::Stalled { expected } => session.expected = Some(expected.clone()),
+            State::Unknown { failed } => session.failed_signals.clone_from(failed),
+            _ => {}
+        }
+        if with_signals && let Ok(serde_json::Value::Object(map)) = serde_json::to_value(signals) {
+            session.signals = Some(map);
+        }
+        session
+    }
+
+    /// Sessions, oldest first.
+    pub fn list(&self, request: &ListRequest) -> Result<ListResponse> {
+        let store = self.store()?;
+        let project = request.project.as_deref();
+        let mut sightings = find::all(self.tmux(), &store, false)?;
+        sightings.retain(|session| {
+            request.agent.as_ref().is_none_or(|agent| session.meta.agent == *agent)
+                && project.is_none_or(|project| in_project(session, project, &self.inner.caller.cwd))
+        });
+        let judged = self.judge(&sightings)?;
+        let mut rows: Vec<Row> = sightings
+            .iter()
+            .zip(&judged)
+            .map(|(sighting, judged)| Row::from(&self.describe(sighting, judged, false)))
+            .filter(|row| request.status.is_none_or(|status| row.status == status))
+            .collect();
+        let total = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        if let Some(after) = &request.cursor {
+            let begin = rows.iter().position(|row| row.name == *after).map_or(0, |at| at + 1);
+            rows.drain(..begin);
+        }
+        let limit = request.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
+        let cursor = (rows.len() > limit).then(|| rows[limit - 1].name.clone());
+        rows.truncate(limit);
+        Ok(ListResponse { sessions: rows, total, cursor })
+    }
+
+    /// Sessions below those that started them.
+    pub fn tree(&self) -> Result<Vec<TreeNode>> {
+        let rows = self.list(&ListRequest::default())?.sessions;
+        let is_root = |row: &&Row| row.parent.as_ref().is_none_or(|parent| rows.iter().all(|r| r.name != *parent));
+        Ok(rows.iter().filter(is_root).map(|row| node(row, &rows, 0)).collect())
+    }
+
+    /// Why Lisa says what it says about a session.
+    pub fn explain(&self, request: &SessionRequest) -> Result<Explanation> {
+        let name = find::meant(&self.store()?, &request.session)?;
+        let (sighting, judged) = self.look_at(&name)?;
+        let session = self.describe(&sighting, &judged, true);
+        Ok(crate::explain::explain(session, &judged.outcome, judged.observation.at))
+    }
+
+    /// What a session shows or has said.
+    pub fn read(&self, request: &ReadRequest) -> Result<ReadResponse> {
+        let store = self.store()?;
+        let name = find::meant(&store, &request.session)?;
+        let max = request.max_lines.unwrap_or(80).clamp(1, LINES_MAX) as usize;
+        match request.view {
+            View::Screen => {
+                let sighting = find::exact(self.tmux(), &store, &name)?;
+                let text = capture(self.tmux(), &sighting, request.ansi, 0)?;
+                Ok(last_lines(&text, max, None))
+            }
+            View::Output => {
+                let sighting = find::exact(self.tmux(), &store, &name)?;
+                let text = match crate::disk::read(&sighting.folder.file("output.txt"))? {
+                    Some(bytes) if request.ansi => String::from_utf8_lossy(&bytes).into_owned(),
+                    Some(bytes) => crate::screen::strip_escapes(&String::from_utf8_lossy(&bytes)),
+                    None => capture(self.tmux(), &sighting, request.ansi, LINES_MAX)?,
+                };
+                Ok(last_lines(&text, max, request.since))
+            }
+            View::LastMessage => {
+                let (_, judged) = self.look_at(&name)?;
+                let message = match &judged.outcome.verdict.state {
+                    State::Ready { last_message: Some(message), .. } => Some(message.clone()),
+                    _ => judged.record.memory.last_message().map(str::to_owned),
+                };
+                let text = message.unwrap_or_default();
+                Ok(ReadResponse { cursor: text.lines().count() as u64, text, more: false })
+            }
+            View::Events => {
+                let since = request.since.unwrap_or(0);
+                let text = crate::disk::read(&store.load(&name)?.ok_or_else(|| Error::not_found(&name, &[]))?.0.file("events.jsonl"))?;
+                Ok(read_events(&text.unwrap_or_default(), since, max))
+            }
+            View::Turn | View::Transcript => {
+                let (sighting, judged) = self.look_at(&name)?;
+                crate::transcript::read(self.inner.profiles.get_or_generic(&sighting.meta.agent), &sighting, &judged, request, max)
+            }
+        }
+    }
+
+    /// Looks at a session that was just started, waits for it where that was asked, and answers the spawn.
+    pub(super) fn after_start(
+        &self,
+        request: &SpawnRequest,
+        started: &Started,
+        turn: Option<String>,
+    ) -> Result<SpawnResponse> {
+        let (sighting, judged) = self.look_at(&started.meta.name)?;
+        let session = self.describe(&sighting, &judged, false);
+        let receipt = turn.map(|turn| Receipt {
+            turn: Some(turn),
+            delivered: Delivery::Submitted,
+            evidence: Some("given to the agent at its start".to_owned()),
+            at: timestamp(now()),
+            refusal: None,
+            hint: None,
+        });
+        let _ = request;
+        Ok(SpawnResponse { session, receipt, cursor: self.cursor()?, next: String::new() })
+    }
+
+    /// Whether everything is in place.
+    pub fn doctor(&self) -> DoctorResponse {
+        super::super::doctor::check(&self.inner.config, &self.inner.caller.env, self.tmux(), &self.agents().unwrap_or_default())
+    }
+}
+
+fn node(row: &Row, rows: &[Row], depth: u32) -> TreeNode {
+    let children = rows.iter().filter(|child| child.parent.as_deref() == Some(&row.name) && child.name != row.name);
+    TreeNode {
+        session: row.clone(),
+        depth,
+        // Deeper than any limit allows can only be a loop in files that somebody edited.
+        children: if depth > 64 { Vec::new() } else { children.map(|child| node(child, rows, depth + 1)).collect() },
+    }
+}
+
+fn in_project(session: &Sighting, project: &str, cwd: &Path) -> bool {
+    let root = &session.meta.project_root;
+    names::project_name(root) == project
+        || names::project_hash(root) == project
+        || cwd.join(project).canonicalize().is_ok_and(|folder| names::project_root(&folder) == *root)
+}
+
+fn capture(tmux: &Tmux, sighting: &Sighting, ansi: bool, history: u32) -> Result<String> {
+    let gone = || {
+        Error::new(
+            Kind::SessionNotFound,
+            format!("the tmux session of `{}` is gone", sighting.meta.name),
+            "read its transcript or events instead, or resume it",
+        )
+    };
+    let row = sighting.pane.as_ref().ok_or_else(gone)?;
+    let reply = tmux.captures(&[Capture { pane: &row.pane_id, ansi, history }])?.pop().ok_or_else(gone)?;
+    reply.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|_| gone())
+}
+
+/// The last lines of a text, or those after a line number.
+fn last_lines(text: &str, max: usize, since: Option<u64>) -> ReadResponse {
+    let lines: Vec<&str> = text.lines().collect();
+    let begin = match since {
+        Some(since) => usize::try_from(since).unwrap_or(usize::MAX).min(lines.len()),
+        None => lines.len().saturating_sub(max),
+    };
+    let end = (begin + max).min(lines.len());
+    ReadResponse { text: lines[begin..end].join("\n"), cursor: end as u64, more: end < lines.len() }
+}
+
+fn read_events(bytes: &[u8], since: u64, max: usize) -> ReadResponse {
+    let events: Vec<Event> = crate::disk::whole_lines(bytes)
+        .0
+        .into_iter()
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .filter(|event: &Event| event.cursor > since)
+        .collect();
+    let shown = &events[..events.len().min(max)];
+    let lines: Vec<String> = shown
+        .iter()
+        .map(|event| format!("{} {} {}: {}", event.at.strftime("%H:%M:%S"), event.cursor, event.event, event.detail))
+        .collect();
+    ReadResponse {
+        text: lines.join("\n"),
+        cursor: shown.last().map_or(since, |event| event.cursor),
+        more: shown.len() < events.len(),
+    }
+}
+
+/// Why a reading failed, for those who only want the words.
+#[allow(dead_code, reason = "used by the recorder")]
+pub(super) fn failure<T>(reading: &Reading<T>) -> Option<&str> {
+    reading.failure()
+}

@@ -1,0 +1,264 @@
+//! The engine: every operation of the API as one method, for both front ends alike.
+//!
+//! Each method blocks and may be called from any thread. Nothing is kept in memory that is not also in tmux or on
+//! disk: two engines, in one process or in two, see and say the same.
+
+mod look;
+mod start;
+
+use crate::{
+    api::*,
+    config::{Config, Environment, Policy},
+    error::{Error, Kind, Result},
+    journal::Journal,
+    observation::At,
+    profile::{Profile, Profiles},
+    session::{Store, end, find, names, plan},
+    tmux::Tmux,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// Who calls: their environment, their folder, and how Lisa's own helper commands are run.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The caller's environment (not the plugin's or the server's own).
+    pub env: Environment,
+    /// The caller's folder.
+    pub cwd: PathBuf,
+    /// The command line that runs Lisa's helper commands, such as `["/usr/bin/lisa-mcp", "helper"]`.
+    pub helper: Vec<String>,
+    /// What the caller may do, where that is stricter than the configuration.
+    pub policy: Option<Policy>,
+}
+
+impl Caller {
+    /// This process as the caller, with its own executable as the helper.
+    pub fn this_process() -> Result<Self> {
+        let exe = std::env::current_exe().map_err(|error| Error::io("find", Path::new("the program"), &error))?;
+        let cwd = std::env::current_dir().map_err(|error| Error::io("find", Path::new("the folder"), &error))?;
+        Ok(Self {
+            env: Environment::of_this_process(),
+            cwd,
+            helper: vec![exe.display().to_string(), "helper".to_owned()],
+            policy: None,
+        })
+    }
+}
+
+/// A flag that ends a wait early. Cloning it shares it.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends every wait that holds this flag, within a few milliseconds.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was raised.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Lisa's engine. Cloning it shares it.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    caller: Caller,
+    config: Config,
+    profiles: Profiles,
+    tmux: Tmux,
+}
+
+impl Engine {
+    /// Opens the engine for a caller: reads the configuration and the profiles, touches nothing.
+    pub fn open(caller: Caller) -> Result<Self> {
+        Self::open_with(caller, Tmux::new)
+    }
+
+    /// Opens the engine for a process that stays: it keeps one connection to tmux.
+    pub fn open_resident(caller: Caller) -> Result<Self> {
+        Self::open_with(caller, Tmux::resident)
+    }
+
+    fn open_with(
+        caller: Caller,
+        tmux: impl Fn(crate::config::Socket, &Environment) -> Result<Tmux>,
+    ) -> Result<Self> {
+        let mut config = Config::load(&caller.env)?;
+        if let Some(policy) = &caller.policy {
+            config.policy.clone_from(policy);
+        }
+        let profiles = Profiles::load(Some(&config.config_dir.join("agents"))).map_err(|error| {
+            Error::new(Kind::InvalidProfile, error.to_string(), "mend that profile, or move it away")
+        })?;
+        let tmux = tmux(config.socket.clone(), &caller.env)?;
+        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux }) })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// The profiles in force.
+    pub fn profiles(&self) -> &Profiles {
+        &self.inner.profiles
+    }
+
+    fn tmux(&self) -> &Tmux {
+        &self.inner.tmux
+    }
+
+    fn store(&self) -> Result<Store> {
+        Store::open(&self.inner.config.state_dir)
+    }
+
+    fn journal(&self) -> Result<Journal> {
+        self.store()?;
+        Journal::open(&self.inner.config)
+    }
+
+    fn profile(&self, agent: &str) -> Result<Arc<Profile>> {
+        self.inner.profiles.get(agent).ok_or_else(|| {
+            let known: Vec<String> = self.inner.profiles.iter().map(|profile| profile.id.clone()).collect();
+            plan::unknown_agent(agent, &known)
+        })
+    }
+
+    /// Where the journal stands now.
+    pub fn cursor(&self) -> Result<u64> {
+        self.journal()?.cursor()
+    }
+
+    /// Names of all sessions, sorted: reads the folder and nothing else.
+    pub fn names(&self) -> Result<Vec<String>> {
+        self.store()?.names()
+    }
+
+    /// Whether there is a session with exactly this name.
+    pub fn exists(&self, name: &str) -> Result<bool> {
+        Ok(self.store()?.load(name)?.is_some())
+    }
+
+    /// A unique session name, without starting anything.
+    pub fn name(&self, request: &NameRequest) -> Result<String> {
+        let profile = self.profile(&request.agent)?;
+        let cwd = plan::working_folder(request.cwd.as_deref(), &self.inner.caller.cwd)?;
+        let root = names::project_root(&cwd);
+        Ok(names::make(&root, &profile.id, request.mode, request.tag.as_deref(), jiff::Timestamp::now()))
+    }
+
+    /// The command line that attaches a terminal to a session.
+    pub fn attach_command(&self, name: &str) -> Result<Vec<String>> {
+        let session = find::exact(self.tmux(), &self.store()?, name)?;
+        if session.pane.is_none() {
+            return Err(Error::new(
+                Kind::SessionNotFound,
+                format!("the tmux session of `{name}` is gone"),
+                "resume it, or kill it to remove what is left",
+            ));
+        }
+        let argv = self.tmux().attach_command(name);
+        Ok(argv.into_iter().map(|word| word.to_string_lossy().into_owned()).collect())
+    }
+
+    /// Ends a session and those it started. One that is gone already is fine.
+    pub fn kill(&self, request: &KillRequest) -> Result<Actions> {
+        let store = self.store()?;
+        let all = find::all(self.tmux(), &store, false)?;
+        let mut sessions = Vec::new();
+        for session in end::with_descendants(&all, &request.session) {
+            sessions.push(self.end(&session, request.force)?);
+        }
+        if sessions.is_empty() {
+            if let Some(folder) = store.folder(&request.session).filter(|folder| folder.path().exists()) {
+                // Its metadata can not be read, but it can be removed.
+                folder.remove()?;
+            }
+            sessions.push(Action {
+                name: request.session.clone(),
+                was: crate::words::Status::NotFound,
+                done: "already_gone".to_owned(),
+                detail: None,
+            });
+        }
+        Ok(Actions { sessions })
+    }
+
+    /// Ends several sessions.
+    pub fn kill_all(&self, request: &KillAllRequest) -> Result<Actions> {
+        let store = self.store()?;
+        let all = find::all(self.tmux(), &store, false)?;
+        let root = match &request.project {
+            Some(project) => {
+                Some(names::project_root(&plan::working_folder(Some(project), &self.inner.caller.cwd)?))
+            }
+            None => None,
+        };
+        let wanted = |session: &find::Sighting| {
+            root.as_ref().is_none_or(|root| session.meta.project_root == *root)
+                && request.agent.as_ref().is_none_or(|agent| session.meta.agent == *agent)
+        };
+        let mut sessions: Vec<Action> = Vec::new();
+        for session in all.iter().filter(|session| wanted(session)) {
+            for session in end::with_descendants(&all, &session.meta.name) {
+                if sessions.iter().all(|done| done.name != session.meta.name) {
+                    sessions.push(self.end(&session, request.force)?);
+                }
+            }
+        }
+        Ok(Actions { sessions })
+    }
+
+    /// Removes what nobody needs any more.
+    pub fn cleanup(&self) -> Result<CleanupResponse> {
+        end::cleanup(self.tmux(), &self.store()?)
+    }
+
+    /// The agents that can be started.
+    pub fn agents(&self) -> Result<Vec<AgentInfo>> {
+        Ok(self.inner.profiles.iter().map(|profile| self.agent_info(profile)).collect())
+    }
+
+    fn agent_info(&self, profile: &Profile) -> AgentInfo {
+        let launch = profile.launch.as_ref();
+        let names = launch.map(|launch| launch.executable.names.as_slice()).unwrap_or_default();
+        let path = self.inner.caller.env.get("PATH");
+        let found = names
+            .iter()
+            .find_map(|name| plan::which(name, path, &self.inner.caller.cwd))
+            .or_else(|| names.iter().map(|name| self.beside()?.join(name).canonicalize().ok()).next().flatten());
+        AgentInfo {
+            id: profile.id.clone(),
+            title: profile.title.clone(),
+            path: found.map(|path| path.display().to_string()),
+            recorded_with: profile.recorded_with.clone(),
+            exec: launch.is_some_and(|launch| launch.exec.is_some()),
+            resume: launch.is_some_and(|launch| launch.resume.is_some()),
+            own: self.inner.profiles.is_own(&profile.id),
+            install: launch.map(|launch| launch.executable.install.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// The folder that Lisa's own programs are in.
+    fn beside(&self) -> Option<&Path> {
+        self.inner.caller.helper.first().map(Path::new).and_then(Path::parent)
+    }
+}
+
+/// The present moment.
+fn now() -> At {
+    At(jiff::Timestamp::now().as_millisecond())
+}

@@ -1,0 +1,172 @@
+//! Where an agent's own files are: the paths of a profile, filled in for one session.
+
+use super::Meta;
+use crate::profile::launch::Files;
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What is known of an agent when its files are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The session.
+    pub meta: &'a Meta,
+    /// Its folder.
+    pub folder: &'a Path,
+    /// The agent's process.
+    pub pid: Option<u32>,
+    /// The agent's conversation.
+    pub session_id: Option<&'a str>,
+}
+
+/// The folders that a profile's paths name, as the agent's environment has them. They are written down, because a
+/// later look has another environment.
+pub fn places(files: &Files, env: &[(OsString, OsString)]) -> BTreeMap<String, PathBuf> {
+    let value =
+        |name: &str| env.iter().rev().find(|(key, _)| key == OsStr::new(name)).map(|(_, value)| value);
+    let mut places = BTreeMap::new();
+    for path in [&files.native, &files.transcript].into_iter().flatten() {
+        for name in names(path).filter_map(|name| name.split_once(':').map(|(name, _)| name)) {
+            if let Some(value) = value(name).filter(|value| !value.is_empty()) {
+                places.insert(name.to_owned(), PathBuf::from(value));
+            }
+        }
+    }
+    if let Some(home) = value("HOME") {
+        places.insert("HOME".to_owned(), PathBuf::from(home));
+    }
+    places
+}
+
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
+}
+
+/// The file that a path of a profile stands for; the newest where several fit. `None` where something that it names
+/// is not known yet, or nothing is there.
+pub fn locate(path: &str, known: Known<'_>) -> Option<PathBuf> {
+    let mut filled = String::new();
+    let mut rest = path;
+    while let Some((head, tail)) = rest.split_once('{') {
+        let (name, after) = tail.split_once('}')?;
+        filled.push_str(head);
+        filled.push_str(&value(name, known)?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    if filled.contains('*') { newest_match(&filled) } else { Some(PathBuf::from(filled)) }
+}
+
+fn value(name: &str, known: Known<'_>) -> Option<String> {
+    let text = |path: &Path| path.to_str().map(str::to_owned);
+    match name.split_once(':') {
+        None => match name {
+            "pid" => known.pid.map(|pid| pid.to_string()),
+            "session_id" => known.session_id.map(str::to_owned),
+            "folder" => text(known.folder),
+            _ => None,
+        },
+        Some((name, default)) => match (known.meta.places.get(name), default.strip_prefix("~/")) {
+            (Some(place), _) => text(place),
+            (None, Some(below)) => text(&known.meta.places.get("HOME")?.join(below)),
+            (None, None) => Some(default.to_owned()),
+        },
+    }
+}
+
+fn newest_match(pattern: &str) -> Option<PathBuf> {
+    let mut found = vec![PathBuf::from("/")];
+    for part in Path::new(pattern).components().skip(1) {
+        let part = part.as_os_str().to_str()?;
+        if !part.contains('*') {
+            found.iter_mut().for_each(|path| path.push(part));
+            continue;
+        }
+        found = found
+            .iter()
+            .filter_map(|folder| fs::read_dir(folder).ok())
+            .flat_map(Iterator::flatten)
+            .filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(name, part)))
+            .map(|entry| entry.path())
+            .collect();
+    }
+    found
+        .into_iter()
+        .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
+        .max()
+        .map(|(_, path)| path)
+}
+
+/// The first file that a process has open whose path ends like a pattern. The first one opened is the session's own;
+/// later ones belong to subagents.
+#[cfg(target_os = "linux")]
+pub fn open_file(pid: u32, pattern: &str) -> Option<PathBuf> {
+    let pattern = format!("*{pattern}");
+    let mut descriptors: Vec<u32> = fs::read_dir(format!("/proc/{pid}/fd"))
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    descriptors.sort_unstable();
+    descriptors.into_iter().find_map(|descriptor| {
+        let path = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        fits(path.to_str()?, &pattern).then_some(path)
+    })
+}
+
+/// Other systems do not tell which files a process has open.
+#[cfg(not(target_os = "linux"))]
+pub fn open_file(_pid: u32, _pattern: &str) -> Option<PathBuf> {
+    None
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+pub fn fits(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(first) = parts.next() else { return text.is_empty() };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_fits_any_text() {
+        assert!(fits("git status --short", "git status*"));
+        assert!(fits("abc", "a*c") && fits("ac", "a*c") && fits("abc", "abc") && fits("x", "*"));
+        assert!(!fits("ab", "a*c") && !fits("abcd", "abc") && !fits("aXbXc", "a*b*d"));
+        assert!(fits("/h/.codex/sessions/2026/01/02/rollout-1.jsonl", "*/sessions/*/rollout-*.jsonl"));
+    }
+
+    #[test]
+    fn the_newest_of_several_files_is_the_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().to_str().unwrap();
+        fs::create_dir_all(format!("{root}/a")).unwrap();
+        fs::create_dir_all(format!("{root}/b")).unwrap();
+        fs::write(format!("{root}/a/s.jsonl"), "").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(format!("{root}/b/s.jsonl"), "").unwrap();
+        assert_eq!(newest_match(&format!("{root}/*/s.jsonl")), Some(format!("{root}/b/s.jsonl").into()));
+        assert_eq!(newest_match(&format!("{root}/*/t.jsonl")), None);
+    }
+
+    #[test]
+    fn the_environment_of_the_agent_says_where_its_files_are() {
+        let files = Files { native: Some("{CONF:~/.x}/{pid}.json".into()), ..Files::default() };
+        let env = [("HOME".into(), "/home/dev".into()), ("CONF".into(), "/conf".into())];
+        assert_eq!(places(&files, &env)["CONF"], Path::new("/conf"));
+        assert!(!places(&files, &env[..1]).contains_key("CONF"));
+    }
+}
