@@ -3,15 +3,13 @@
 //! Adding a row is how the decision changes. A row's name is the public `reason`; a row that does not hold says why, in
 //! a few words, for `explain`.
 
-use crate::case::{Case, Decided, Ruling};
+use crate::case::{Case, Decided, Ruling, SETTLED_MS};
 use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Mode;
 use crate::words::{Activity, Exit, ExitKind, State};
 
 /// How long two channels of the agent may differ because one of them lags.
 const LAG_MS: u64 = 4_000;
-/// How long a channel must have stood for it to be no mere lag.
-const SETTLED_MS: u64 = 2_000;
 
 /// One row of the table.
 pub struct Rule {
@@ -160,8 +158,9 @@ fn event_asking(case: &Case<'_>) -> Ruling {
     if let Some(against) = case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Screen, "working")) {
         return Err(format!("the screen shows no dialog but {}", against.claim.word()).into());
     }
-    if case.live("turn_over").is_some_and(|idle| idle.since > asking.since) {
-        return Err("a live channel has said idle since".into());
+    let moved_on = ["turn_over", "working"].iter().find_map(|word| case.live(word));
+    if moved_on.is_some_and(|live| live.since > asking.since && case.age(live) > SETTLED_MS) {
+        return Err("a live channel has moved on since".into());
     }
     case.awaiting(asking)
 }
@@ -222,6 +221,10 @@ fn screen_working(case: &Case<'_>) -> Ruling {
     if let Some(idle) = case.live("turn_over").filter(|idle| case.age(idle) > SETTLED_MS) {
         return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
     }
+    let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
+    if case.live("turn_over").is_some() && ended.is_some_and(|ended| ended.since > shown.since) {
+        return Err("live channels and events agree that the turn has ended since".into());
+    }
     Ok(Decided::new(case.working(shown), vec![shown]))
 }
 
@@ -247,20 +250,14 @@ fn turn_interrupted(case: &Case<'_>) -> Ruling {
 fn turn_over(case: &Case<'_>) -> Ruling {
     let over = case.newest_event().filter(|event| matches!(event.claim, Claim::TurnOver { .. }));
     let over = over.ok_or("no event of the agent ends a turn")?;
+    case.takes_input()?;
     Ok(Decided::new(case.ready(), vec![over]))
 }
 
 fn idle(case: &Case<'_>) -> Ruling {
     let idle = case.live("turn_over").ok_or("no live channel says idle")?;
-    let takes_input = case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Native, "turn_over"));
-    let Some(takes_input) = takes_input else {
-        // An agent without an input box, for people who hear their screen.
-        if case.screen_is_blank() || case.age(idle) < SETTLED_MS {
-            return Err("nothing shows yet that input is taken".into());
-        }
-        return Ok(Decided::new(case.ready(), vec![idle]));
-    };
-    Ok(Decided::new(case.ready(), vec![idle, takes_input]))
+    let shown = case.takes_input()?;
+    Ok(Decided::new(case.ready(), std::iter::once(idle).chain(shown).collect()))
 }
 
 fn input_ready(case: &Case<'_>) -> Ruling {

@@ -53,7 +53,8 @@ pub struct Found<'a> {
 impl<'a> Layout<'a> {
     /// Takes a screen apart as the profile describes it.
     pub fn read(shape: &Screen, text: &'a str, ansi: Option<&'a str>, pane: Option<&Pane>) -> Self {
-        let mut rows: Vec<&str> = text.lines().map(str::trim_end).collect();
+        // A no-break space is a sign of its own and stays.
+        let mut rows: Vec<&str> = text.lines().map(|row| row.trim_end_matches([' ', '\t', '\r'])).collect();
         while rows.last().is_some_and(|row| row.is_empty()) {
             rows.pop();
         }
