@@ -17,6 +17,9 @@ const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
 /// How long a channel must have stood for it to be no mere lag.
 pub(crate) const SETTLED_MS: u64 = 2_000;
 
+/// How long an input box must have stood before it is believed at the start of a session.
+const DRAWN_MS: u64 = 1_000;
+
 /// What a row of the table decides, or why it does not.
 pub(crate) type Ruling = Result<Decided, Cow<'static, str>>;
 
@@ -111,7 +114,8 @@ impl<'a> Case<'a> {
     /// What shows that the agent takes input, or why nothing does: until then a session is starting, whatever the
     /// transcript of an earlier one says.
     pub(crate) fn takes_input(&self) -> Result<Option<&'a Evidence>, Cow<'static, str>> {
-        if let Some(shown) = self.find(Source::Screen, "input_shown") {
+        let shown = self.find(Source::Screen, "input_shown");
+        if let Some(shown) = shown.filter(|_| self.memory.up) {
             return Ok(Some(shown));
         }
         match self.layout {
@@ -119,10 +123,14 @@ impl<'a> Case<'a> {
             Some(layout) if layout.is_blank() => Err("the screen is blank".into()),
             Some(_) if self.memory.up => Ok(None),
             Some(_) => {
-                // An agent without an input box, for people who hear their screen.
+                // An input box is drawn before anything reads what is typed into it: the agent's own word counts, or
+                // that the box has stood for a while. Some show no box, for people who hear their screen.
                 let up = EVENTS.iter().find_map(|source| self.find(*source, "up"));
+                let native = self.find(Source::Native, "turn_over").filter(|_| shown.is_some());
+                let stands = shown.filter(|shown| self.age(shown) >= DRAWN_MS);
                 let idle = self.live("turn_over").filter(|idle| self.age(idle) >= SETTLED_MS);
-                up.or(idle).map(Some).ok_or_else(|| "nothing shows yet that input is taken".into())
+                let sign = up.or(native).or(stands).or(idle);
+                sign.map(Some).ok_or_else(|| "nothing shows yet that input is taken".into())
             }
         }
     }

@@ -133,6 +133,8 @@ pub enum Claim {
         /// Text in it that was not sent.
         draft: Option<String>,
     },
+    /// Plain text, without any structure that the profile knows.
+    PlainText,
     /// The agent has come up far enough to take a prompt.
     Up,
     /// Something about the session moves: output, CPU, heartbeat.
@@ -164,6 +166,7 @@ impl Claim {
             Self::Asking { .. } => "asking",
             Self::Dialog { .. } => "dialog",
             Self::InputShown { .. } => "input_shown",
+            Self::PlainText => "plain_text",
             Self::Up => "up",
             Self::Moving => "moving",
             Self::Still => "still",

@@ -10,6 +10,8 @@ use crate::words::{Activity, Exit, ExitKind, State};
 
 /// How long two channels of the agent may differ because one of them lags.
 const LAG_MS: u64 = 4_000;
+/// How long plain text must have stood before it is taken for a run without a screen of its own.
+const PLAIN_MS: u64 = 1_500;
 
 /// One row of the table.
 pub struct Rule {
@@ -66,6 +68,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent's live state is idle and it shows that it takes input." },
     Rule { name: "input_ready", gives: "ready", when: input_ready,
         doc: "The screen shows an input box and the signs of an agent that is up, and nothing shows a turn." },
+    Rule { name: "plain_output", gives: "working", when: plain_output,
+        doc: "The agent writes plain text instead of drawing its screen: it runs, and that is all that can be said." },
     Rule { name: "starting", gives: "starting", when: starting,
         doc: "The session is young and nothing has shown yet that the agent takes input." },
     Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
@@ -264,7 +268,21 @@ fn input_ready(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, "input_shown").ok_or("no input box is shown")?;
     let up = case.of_claim("up").next().or_else(|| case.find(Source::Screen, "turn_over"));
     let up = up.ok_or("nothing shows that the agent is up")?;
+    case.takes_input()?;
     Ok(Decided::new(case.ready(), vec![up, shown]))
+}
+
+fn plain_output(case: &Case<'_>) -> Ruling {
+    let text = case.find(Source::Screen, "plain_text").ok_or("the screen is blank or has structure")?;
+    let alive = case.find(Source::Process, "agent_alive").ok_or("no process of the agent is seen")?;
+    if case.age(text) < PLAIN_MS {
+        return Err("the text has only just appeared".into());
+    }
+    if case.find(Source::Timing, "still").is_some() {
+        return Err("nothing has moved for long".into());
+    }
+    let state = State::Working { activity: Activity::Thinking, tool: None };
+    Ok(Decided { confidence: crate::words::Confidence::Guess, ..Decided::new(state, vec![text, alive]) })
 }
 
 fn starting(case: &Case<'_>) -> Ruling {

@@ -14,6 +14,8 @@ pub struct Screen {
     pub head: Option<Rx>,
     /// A horizontal line that sets dialogs apart from the conversation.
     pub rule: Option<Rx>,
+    /// A line that ends a message and says nothing by itself.
+    pub end: Option<Rx>,
     /// How a message of the agent begins; the rest of the line is its first words.
     pub message: Option<Rx>,
     /// What the structure says, by place.

@@ -137,7 +137,7 @@ impl<'a> Layout<'a> {
     fn last_message_block(&self, shape: &Screen) -> Option<Range<usize>> {
         let ends = |block: &&Range<usize>| {
             let line = self.rows.get(block.start).copied().unwrap_or_default();
-            shape.sign.iter().any(|sign| {
+            shape.end.as_ref().is_some_and(|end| end.is_match(line)) || shape.sign.iter().any(|sign| {
                 matches!(sign.says, SignSays::TurnOver | SignSays::Background) && sign.pattern.is_match(line)
             })
         };
