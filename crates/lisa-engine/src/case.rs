@@ -17,9 +17,6 @@ const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
 /// How long a channel must have stood for it to be no mere lag.
 pub(crate) const SETTLED_MS: u64 = 2_000;
 
-/// How long an input box must have stood before it is believed at the start of a session.
-const DRAWN_MS: u64 = 1_000;
-
 /// What a row of the table decides, or why it does not.
 pub(crate) type Ruling = Result<Decided, Cow<'static, str>>;
 
@@ -127,7 +124,8 @@ impl<'a> Case<'a> {
                 // that the box has stood for a while. Some show no box, for people who hear their screen.
                 let up = EVENTS.iter().find_map(|source| self.find(*source, "up"));
                 let native = self.find(Source::Native, "turn_over").filter(|_| shown.is_some());
-                let stands = shown.filter(|shown| self.age(shown) >= DRAWN_MS);
+                let settle_ms = self.profile.screen.input.as_ref().map_or(0, |input| input.settle_ms);
+                let stands = shown.filter(|shown| self.age(shown) >= settle_ms);
                 let idle = self.live("turn_over").filter(|idle| self.age(idle) >= SETTLED_MS);
                 let sign = up.or(native).or(stands).or(idle);
                 sign.map(Some).ok_or_else(|| "nothing shows yet that input is taken".into())

@@ -56,6 +56,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent's last event belongs to a turn that runs, and no live channel has said idle since." },
     Rule { name: "screen_working", gives: "working", when: screen_working,
         doc: "The screen shows a running turn in the place where it is shown, and no live channel has settled on idle." },
+    Rule { name: "just_sent", gives: "working", when: just_sent,
+        doc: "Lisa has just submitted a prompt, and nothing has shown yet what became of it." },
     Rule { name: "exec_running", gives: "working", when: exec_running,
         doc: "A run to completion is never waiting for input: while its process lives, it works." },
     Rule { name: "turn_failed", gives: "error", when: turn_failed,
@@ -222,14 +224,34 @@ fn event_working(case: &Case<'_>) -> Ruling {
 
 fn screen_working(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, "working").ok_or("the screen shows no running turn")?;
-    if let Some(idle) = case.live("turn_over").filter(|idle| case.age(idle) > SETTLED_MS) {
-        return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
+    if let Some(idle) = case.live("turn_over") {
+        let settled = idle.since >= shown.since && case.age(idle) > SETTLED_MS;
+        let outlasted = idle.since < shown.since && case.age(shown) > LAG_MS;
+        if settled || outlasted {
+            return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
+        }
     }
     let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
     if case.live("turn_over").is_some() && ended.is_some_and(|ended| ended.since > shown.since) {
         return Err("live channels and events agree that the turn has ended since".into());
     }
     Ok(Decided::new(case.working(shown), vec![shown]))
+}
+
+fn just_sent(case: &Case<'_>) -> Ruling {
+    let sent = case.find(Source::Sent, "sent").ok_or("nothing was sent just now")?;
+    if !case.memory.up {
+        return Err("the agent has not come up yet".into());
+    }
+    let later = case.evidence.iter().find(|item| {
+        let ends = matches!(item.claim, Claim::TurnOver { .. } | Claim::Failed { .. } | Claim::Interrupted);
+        // A state file that has only just appeared says nothing about the prompt.
+        ends && item.source != Source::Native && item.since > sent.since
+    });
+    if let Some(later) = later {
+        return Err(format!("the {} has said {} since", later.source.as_str(), later.claim.word()).into());
+    }
+    Ok(Decided::new(case.working(sent), vec![sent]))
 }
 
 fn exec_running(case: &Case<'_>) -> Ruling {

@@ -38,6 +38,14 @@ pub struct InputShape {
     /// Whether the terminal's cursor stands inside it.
     #[serde(default)]
     pub cursor_inside: bool,
+    /// Whether its first line is the one that the terminal's cursor stands on.
+    #[serde(default)]
+    pub cursor_row: bool,
+    /// Rows above the first line that belong to the box.
+    pub body: Option<Rx>,
+    /// How long it must have stood, at the start of a session, before it takes what is typed; in milliseconds.
+    #[serde(default)]
+    pub settle_ms: u64,
     /// Text that is shown in the empty box.
     pub placeholder: Option<Rx>,
     /// How a continued line of the draft begins: what to cut off.

@@ -110,15 +110,19 @@ impl<'a> Layout<'a> {
 
     /// The rows of a region, last first: what stands lower was said later.
     fn region(&self, shape: &Screen, region: Region) -> Vec<usize> {
-        let end = self.input.as_ref().map_or(self.rows.len(), |input| input.rows.start);
+        let end = match (&self.input, &shape.input) {
+            (Some(input), _) => input.rows.start,
+            // Without its input box a screen is a dialog, or being drawn: nothing on it has its place.
+            (None, Some(_)) if region != Region::Bottom => return Vec::new(),
+            (None, _) => self.rows.len(),
+        };
+        let whole = |block: Range<usize>| block.rev().collect::<Vec<_>>();
         match region {
             Region::LastHead => self.blocks.last().map(|block| block.start).into_iter().collect(),
-            Region::LastBlock => self.blocks.last().cloned().map(|block| block.rev().collect()).unwrap_or_default(),
-            Region::LastLine => {
-                (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
-            }
-            Region::LastMessage => self.last_message_block(shape).map(|block| block.rev().collect()).unwrap_or_default(),
-            Region::AboveBox if self.input.is_some() => (end.saturating_sub(NEAR_ROWS)..end)
+            Region::LastBlock => self.blocks.last().cloned().map(whole).unwrap_or_default(),
+            Region::LastLine => (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect(),
+            Region::LastMessage => self.last_message_block(shape).map(whole).unwrap_or_default(),
+            Region::AboveBox => (end.saturating_sub(NEAR_ROWS)..end)
                 .rev()
                 .filter(|row| self.rows[*row].starts_with(|first: char| !first.is_whitespace()))
                 .collect(),
@@ -129,7 +133,7 @@ impl<'a> Layout<'a> {
             Region::Bottom if self.input.is_none() => {
                 (self.rows.len().saturating_sub(BOTTOM_ROWS)..self.rows.len()).rev().collect()
             }
-            Region::AboveBox | Region::Bottom => Vec::new(),
+            Region::Bottom => Vec::new(),
         }
     }
 
@@ -165,7 +169,8 @@ impl<'a> Layout<'a> {
             let framed = shape.above.as_ref().is_none_or(|above| {
                 row.checked_sub(1).is_some_and(|before| above.is_match(self.rows[before]))
             });
-            fits && framed
+            let here = !shape.cursor_row || cursor == Some(*row);
+            fits && framed && here
         })?;
         let (last, end) = match &shape.below {
             Some(below) => {
@@ -181,7 +186,9 @@ impl<'a> Layout<'a> {
         if shape.cursor_inside && !cursor.is_some_and(|row| (first..last.max(first + 1)).contains(&row)) {
             return None;
         }
-        let start = if shape.above.is_some() { first - 1 } else { first };
+        let belongs = |row: &usize| shape.body.as_ref().is_some_and(|body| body.is_match(self.rows[*row]));
+        let above = (0..first).rev().take_while(belongs).count();
+        let start = if shape.above.is_some() { first - 1 } else { first - above };
         Some(InputBox { rows: start..end, draft: self.draft(shape, first, last) })
     }
 
@@ -194,6 +201,7 @@ impl<'a> Layout<'a> {
         if self.cell_rows().and_then(|rows| rows.get(first)).is_some_and(|row| colour::is_dim(row, head)) {
             return None;
         }
+        let last = if shape.cursor_row { first + 1 } else { last };
         let rest = self.rows.get(first + 1..last)?.iter();
         let rest = rest.map(|row| row.get(shape.indent..).map_or_else(|| row.trim_start(), |cut| cut));
         let text: Vec<&str> = std::iter::once(head).chain(rest).collect();
