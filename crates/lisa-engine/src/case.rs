@@ -14,6 +14,9 @@ const LIVE: [Source; 2] = [Source::Title, Source::Native];
 /// The channels that tell what happened, line by line.
 const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
 
+/// How long a channel must have stood for it to be no mere lag.
+pub(crate) const SETTLED_MS: u64 = 2_000;
+
 /// What a row of the table decides, or why it does not.
 pub(crate) type Ruling = Result<Decided, Cow<'static, str>>;
 
@@ -93,6 +96,7 @@ impl<'a> Case<'a> {
     /// The agent's own word counts; the screen's counts where the agent has not said that the turn ended otherwise.
     pub(crate) fn ended_as(&self, word: &str) -> Result<&'a Evidence, Cow<'static, str>> {
         let told = self.newest_event();
+        self.takes_input()?;
         if let Some(told) = told.filter(|told| told.claim.word() == word) {
             return Ok(told);
         }
@@ -105,9 +109,29 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the screen was read and nothing is on it.
-    pub(crate) fn screen_is_blank(&self) -> bool {
-        self.layout.is_some_and(Layout::is_blank)
+    /// What shows that the agent takes input, or why nothing does: until then a session is starting, whatever the
+    /// transcript of an earlier one says.
+    pub(crate) fn takes_input(&self) -> Result<Option<&'a Evidence>, Cow<'static, str>> {
+        let shown = self.find(Source::Screen, "input_shown");
+        if let Some(shown) = shown.filter(|_| self.memory.up) {
+            return Ok(Some(shown));
+        }
+        match self.layout {
+            None => Ok(None),
+            Some(layout) if layout.is_blank() => Err("the screen is blank".into()),
+            Some(_) if self.memory.up => Ok(None),
+            Some(_) => {
+                // An input box is drawn before anything reads what is typed into it: the agent's own word counts, or
+                // that the box has stood for a while. Some show no box, for people who hear their screen.
+                let up = EVENTS.iter().find_map(|source| self.find(*source, "up"));
+                let native = self.find(Source::Native, "turn_over").filter(|_| shown.is_some());
+                let settle_ms = self.profile.screen.input.as_ref().map_or(0, |input| input.settle_ms);
+                let stands = shown.filter(|shown| self.age(shown) >= settle_ms);
+                let idle = self.live("turn_over").filter(|idle| self.age(idle) >= SETTLED_MS);
+                let sign = up.or(native).or(stands).or(idle);
+                sign.map(Some).ok_or_else(|| "nothing shows yet that input is taken".into())
+            }
+        }
     }
 
     /// The names of the signals that could not be read.

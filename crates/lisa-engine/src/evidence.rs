@@ -29,6 +29,8 @@ pub enum Source {
     Transcript,
     /// The structure of the screen.
     Screen,
+    /// What Lisa itself has typed.
+    Sent,
     /// Output age, CPU, heartbeat, the session's age.
     Timing,
 }
@@ -47,6 +49,7 @@ impl Source {
             Self::Title => "title",
             Self::Transcript => "transcript",
             Self::Screen => "screen",
+            Self::Sent => "sent",
             Self::Timing => "timing",
         }
     }
@@ -58,7 +61,7 @@ impl Source {
             Self::DoneFile | Self::ExecMarker => 2,
             Self::Hook | Self::Notify | Self::Native | Self::Title | Self::Transcript => 3,
             Self::Screen => 4,
-            Self::Timing => 5,
+            Self::Sent | Self::Timing => 5,
         }
     }
 
@@ -133,6 +136,10 @@ pub enum Claim {
         /// Text in it that was not sent.
         draft: Option<String>,
     },
+    /// A prompt was submitted moments ago.
+    Sent,
+    /// Plain text, without any structure that the profile knows.
+    PlainText,
     /// The agent has come up far enough to take a prompt.
     Up,
     /// Something about the session moves: output, CPU, heartbeat.
@@ -164,6 +171,8 @@ impl Claim {
             Self::Asking { .. } => "asking",
             Self::Dialog { .. } => "dialog",
             Self::InputShown { .. } => "input_shown",
+            Self::Sent => "sent",
+            Self::PlainText => "plain_text",
             Self::Up => "up",
             Self::Moving => "moving",
             Self::Still => "still",

@@ -101,8 +101,9 @@ impl Journal {
             let mut entry = entry.clone();
             entry.event.cursor = next;
             next += 1;
-            let line = serde_json::to_string(&entry)
-                .map_err(|error| Error::invalid(format!("an event can not be written: {error}"), "report this"))?;
+            let line = serde_json::to_string(&entry).map_err(|error| {
+                Error::invalid(format!("an event can not be written: {error}"), "report this")
+            })?;
             text.push_str(&line);
             text.push('\n');
             written.push(entry.event);

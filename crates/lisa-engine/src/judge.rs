@@ -78,9 +78,35 @@ pub struct Bench<'a> {
 
 /// Looks at everything but the screen, judges, and writes down what came of it.
 pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, bench: Bench<'_>) -> Judged {
+    if session.starting() {
+        let starting = Verdict {
+            state: State::Starting,
+            reason: "being_started".to_owned(),
+            confidence: Confidence::Certain,
+            source: None,
+            since: session.meta.started_at,
+            attention: Attention::Autonomous,
+        };
+        return judged_apart(session, profile, screens, at, starting);
+    }
     let lock = match session.folder.lock(bench.lock_limit) {
         Ok(lock) => lock,
-        Err(error) => return judged_without_lock(session, profile, screens, at, error.kind(), bench),
+        // Somebody else holds the state for too long.
+        Err(error) => {
+            let timeout = error.kind() == Kind::LockTimeout;
+            let unknown = Verdict {
+                state: State::Unknown { failed: vec!["state_lock".to_owned()] },
+                reason: if timeout { "state_lock_timeout" } else { "state_unwritable" }.to_owned(),
+                confidence: Confidence::Certain,
+                source: None,
+                since: at,
+                attention: Attention::NeedsYou,
+            };
+            let mut judged = judged_apart(session, profile, screens, at, unknown);
+            judged.outcome.signals.state_lock_wait_ms =
+                u64::try_from(bench.lock_limit.as_millis()).unwrap_or(u64::MAX);
+            return judged;
+        }
     };
     let mut troubles = Vec::new();
     let mut record = read_record(&session.folder, &session.meta.run_id).unwrap_or_else(|why| {
@@ -114,30 +140,14 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
     Judged { outcome, observation: look.observation, record, troubles }
 }
 
-/// Somebody else holds the state for too long: what is seen now is said, but as degraded, and nothing is written.
-fn judged_without_lock(
-    session: &Sighting,
-    profile: &Profile,
-    screens: Screens,
-    at: At,
-    kind: Kind,
-    bench: Bench<'_>,
-) -> Judged {
+/// A verdict that does not come from the rules, beside what a look sees; nothing is written.
+fn judged_apart(session: &Sighting, profile: &Profile, screens: Screens, at: At, verdict: Verdict) -> Judged {
     let record = read_record(&session.folder, &session.meta.run_id)
         .unwrap_or_else(|_| Record::fresh(&session.meta.run_id));
     let before = Before { memory: &record.memory, turn_began: None };
-    let mut look = observe::look(session, profile, before, screens, at);
-    look.observation.lock_wait_ms = u64::try_from(bench.lock_limit.as_millis()).unwrap_or(u64::MAX);
+    let look = observe::look(session, profile, before, screens, at);
     let mut outcome = step(profile, record.memory.clone(), &look.observation);
-    let reason = if kind == Kind::LockTimeout { "state_lock_timeout" } else { "state_unwritable" };
-    outcome.verdict = Verdict {
-        state: State::Unknown { failed: vec!["state_lock".to_owned()] },
-        reason: reason.to_owned(),
-        confidence: Confidence::Certain,
-        source: None,
-        since: at,
-        attention: Attention::NeedsYou,
-    };
+    outcome.verdict = verdict;
     Judged { outcome, observation: look.observation, record, troubles: Vec::new() }
 }
 

@@ -176,6 +176,8 @@ pub struct Observation {
     pub heartbeat: Reading<At>,
     /// Milliseconds that this look waited for the state lock.
     pub lock_wait_ms: u64,
+    /// When Lisa last submitted a prompt (no command of the agent's own, such as `/model`) to this session.
+    pub prompt_sent_at: Option<At>,
     /// Commits made in the working folder since the turn began, where that was looked at.
     pub commits_since_turn: Option<u32>,
 }

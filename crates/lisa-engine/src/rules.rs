@@ -3,15 +3,15 @@
 //! Adding a row is how the decision changes. A row's name is the public `reason`; a row that does not hold says why, in
 //! a few words, for `explain`.
 
-use crate::case::{Case, Decided, Ruling};
+use crate::case::{Case, Decided, Ruling, SETTLED_MS};
 use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Mode;
 use crate::words::{Activity, Exit, ExitKind, State};
 
 /// How long two channels of the agent may differ because one of them lags.
 const LAG_MS: u64 = 4_000;
-/// How long a channel must have stood for it to be no mere lag.
-const SETTLED_MS: u64 = 2_000;
+/// How long plain text must have stood before it is taken for a run without a screen of its own.
+const PLAIN_MS: u64 = 1_500;
 
 /// One row of the table.
 pub struct Rule {
@@ -56,6 +56,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent's last event belongs to a turn that runs, and no live channel has said idle since." },
     Rule { name: "screen_working", gives: "working", when: screen_working,
         doc: "The screen shows a running turn in the place where it is shown, and no live channel has settled on idle." },
+    Rule { name: "just_sent", gives: "working", when: just_sent,
+        doc: "Lisa has just submitted a prompt, and nothing has shown yet what became of it." },
     Rule { name: "exec_running", gives: "working", when: exec_running,
         doc: "A run to completion is never waiting for input: while its process lives, it works." },
     Rule { name: "turn_failed", gives: "error", when: turn_failed,
@@ -68,6 +70,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent's live state is idle and it shows that it takes input." },
     Rule { name: "input_ready", gives: "ready", when: input_ready,
         doc: "The screen shows an input box and the signs of an agent that is up, and nothing shows a turn." },
+    Rule { name: "plain_output", gives: "working", when: plain_output,
+        doc: "The agent writes plain text instead of drawing its screen: it runs, and that is all that can be said." },
     Rule { name: "starting", gives: "starting", when: starting,
         doc: "The session is young and nothing has shown yet that the agent takes input." },
     Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
@@ -166,8 +170,9 @@ fn event_asking(case: &Case<'_>) -> Ruling {
     {
         return Err(format!("the screen shows no dialog but {}", against.claim.word()).into());
     }
-    if case.live("turn_over").is_some_and(|idle| idle.since > asking.since) {
-        return Err("a live channel has said idle since".into());
+    let moved_on = ["turn_over", "working"].iter().find_map(|word| case.live(word));
+    if moved_on.is_some_and(|live| live.since > asking.since && case.age(live) > SETTLED_MS) {
+        return Err("a live channel has moved on since".into());
     }
     case.awaiting(asking)
 }
@@ -226,10 +231,34 @@ fn event_working(case: &Case<'_>) -> Ruling {
 
 fn screen_working(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, "working").ok_or("the screen shows no running turn")?;
-    if let Some(idle) = case.live("turn_over").filter(|idle| case.age(idle) > SETTLED_MS) {
-        return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
+    if let Some(idle) = case.live("turn_over") {
+        let settled = idle.since >= shown.since && case.age(idle) > SETTLED_MS;
+        let outlasted = idle.since < shown.since && case.age(shown) > LAG_MS;
+        if settled || outlasted {
+            return Err(format!("the {} has settled on idle", idle.source.as_str()).into());
+        }
+    }
+    let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
+    if case.live("turn_over").is_some() && ended.is_some_and(|ended| ended.since > shown.since) {
+        return Err("live channels and events agree that the turn has ended since".into());
     }
     Ok(Decided::new(case.working(shown), vec![shown]))
+}
+
+fn just_sent(case: &Case<'_>) -> Ruling {
+    let sent = case.find(Source::Sent, "sent").ok_or("nothing was sent just now")?;
+    if !case.memory.up {
+        return Err("the agent has not come up yet".into());
+    }
+    let later = case.evidence.iter().find(|item| {
+        let ends = matches!(item.claim, Claim::TurnOver { .. } | Claim::Failed { .. } | Claim::Interrupted);
+        // A state file that has only just appeared says nothing about the prompt.
+        ends && item.source != Source::Native && item.since > sent.since
+    });
+    if let Some(later) = later {
+        return Err(format!("the {} has said {} since", later.source.as_str(), later.claim.word()).into());
+    }
+    Ok(Decided::new(case.working(sent), vec![sent]))
 }
 
 fn exec_running(case: &Case<'_>) -> Ruling {
@@ -254,28 +283,35 @@ fn turn_interrupted(case: &Case<'_>) -> Ruling {
 fn turn_over(case: &Case<'_>) -> Ruling {
     let over = case.newest_event().filter(|event| matches!(event.claim, Claim::TurnOver { .. }));
     let over = over.ok_or("no event of the agent ends a turn")?;
+    case.takes_input()?;
     Ok(Decided::new(case.ready(), vec![over]))
 }
 
 fn idle(case: &Case<'_>) -> Ruling {
     let idle = case.live("turn_over").ok_or("no live channel says idle")?;
-    let takes_input =
-        case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Native, "turn_over"));
-    let Some(takes_input) = takes_input else {
-        // An agent without an input box, for people who hear their screen.
-        if case.screen_is_blank() || case.age(idle) < SETTLED_MS {
-            return Err("nothing shows yet that input is taken".into());
-        }
-        return Ok(Decided::new(case.ready(), vec![idle]));
-    };
-    Ok(Decided::new(case.ready(), vec![idle, takes_input]))
+    let shown = case.takes_input()?;
+    Ok(Decided::new(case.ready(), std::iter::once(idle).chain(shown).collect()))
 }
 
 fn input_ready(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, "input_shown").ok_or("no input box is shown")?;
     let up = case.of_claim("up").next().or_else(|| case.find(Source::Screen, "turn_over"));
     let up = up.ok_or("nothing shows that the agent is up")?;
+    case.takes_input()?;
     Ok(Decided::new(case.ready(), vec![up, shown]))
+}
+
+fn plain_output(case: &Case<'_>) -> Ruling {
+    let text = case.find(Source::Screen, "plain_text").ok_or("the screen is blank or has structure")?;
+    let alive = case.find(Source::Process, "agent_alive").ok_or("no process of the agent is seen")?;
+    if case.age(text) < PLAIN_MS {
+        return Err("the text has only just appeared".into());
+    }
+    if case.find(Source::Timing, "still").is_some() {
+        return Err("nothing has moved for long".into());
+    }
+    let state = State::Working { activity: Activity::Thinking, tool: None };
+    Ok(Decided { confidence: crate::words::Confidence::Guess, ..Decided::new(state, vec![text, alive]) })
 }
 
 fn starting(case: &Case<'_>) -> Ruling {

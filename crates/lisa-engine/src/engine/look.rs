@@ -5,9 +5,12 @@ use crate::{
     api::*,
     error::{Error, Kind, Result},
     judge::{self, Bench, Judged, timestamp},
-    observation::Reading,
     observe::Screens,
-    session::{find::{self, Sighting}, names, spawn::Started},
+    session::{
+        find::{self, Sighting},
+        names,
+        spawn::Started,
+    },
     tmux::{Capture, Tmux},
     words::State,
 };
@@ -35,8 +38,11 @@ impl Engine {
     pub(super) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
         let journal = self.journal()?;
         let bench = Bench { journal: &journal, lock_limit: self.inner.config.lock_timeout };
-        let panes: Vec<&str> =
-            sightings.iter().filter_map(|session| session.pane.as_ref()).map(|row| row.pane_id.as_str()).collect();
+        let panes: Vec<&str> = sightings
+            .iter()
+            .filter_map(|session| session.pane.as_ref())
+            .map(|row| row.pane_id.as_str())
+            .collect();
         let at = now();
         let captures: Vec<Capture<'_>> = panes
             .iter()
@@ -94,9 +100,9 @@ impl Engine {
             parent: meta.parent.clone(),
             depth: meta.depth,
             host: meta.host.clone(),
-            pid: signals.agent_pid.or_else(|| {
-                sighting.pane.as_ref().filter(|row| !row.pane.dead).map(|row| row.pane.pid)
-            }),
+            pid: signals
+                .agent_pid
+                .or_else(|| sighting.pane.as_ref().filter(|row| !row.pane.dead).map(|row| row.pane.pid)),
             run_id: meta.run_id.clone(),
             agent_session_id: judged
                 .record
@@ -177,7 +183,8 @@ impl Engine {
     /// Sessions below those that started them.
     pub fn tree(&self) -> Result<Vec<TreeNode>> {
         let rows = self.list(&ListRequest::default())?.sessions;
-        let is_root = |row: &&Row| row.parent.as_ref().is_none_or(|parent| rows.iter().all(|r| r.name != *parent));
+        let is_root =
+            |row: &&Row| row.parent.as_ref().is_none_or(|parent| rows.iter().all(|r| r.name != *parent));
         Ok(rows.iter().filter(is_root).map(|row| node(row, &rows, 0)).collect())
     }
 
@@ -204,7 +211,7 @@ impl Engine {
                 let sighting = find::exact(self.tmux(), &store, &name)?;
                 let text = match crate::disk::read(&sighting.folder.file("output.txt"))? {
                     Some(bytes) if request.ansi => String::from_utf8_lossy(&bytes).into_owned(),
-                    Some(bytes) => crate::screen::strip_escapes(&String::from_utf8_lossy(&bytes)),
+                    Some(bytes) => crate::text::strip_escapes(&String::from_utf8_lossy(&bytes)),
                     None => capture(self.tmux(), &sighting, request.ansi, LINES_MAX)?,
                 };
                 Ok(last_lines(&text, max, request.since))
@@ -220,12 +227,20 @@ impl Engine {
             }
             View::Events => {
                 let since = request.since.unwrap_or(0);
-                let text = crate::disk::read(&store.load(&name)?.ok_or_else(|| Error::not_found(&name, &[]))?.0.file("events.jsonl"))?;
+                let text = crate::disk::read(
+                    &store.load(&name)?.ok_or_else(|| Error::not_found(&name, &[]))?.0.file("events.jsonl"),
+                )?;
                 Ok(read_events(&text.unwrap_or_default(), since, max))
             }
             View::Turn | View::Transcript => {
                 let (sighting, judged) = self.look_at(&name)?;
-                crate::transcript::read(self.inner.profiles.get_or_generic(&sighting.meta.agent), &sighting, &judged, request, max)
+                crate::transcript::read(
+                    self.inner.profiles.get_or_generic(&sighting.meta.agent),
+                    &sighting,
+                    &judged,
+                    request,
+                    max,
+                )
             }
         }
     }
@@ -253,17 +268,27 @@ impl Engine {
 
     /// Whether everything is in place.
     pub fn doctor(&self) -> DoctorResponse {
-        super::super::doctor::check(&self.inner.config, &self.inner.caller.env, self.tmux(), &self.agents().unwrap_or_default())
+        crate::doctor::check(
+            &self.inner.config,
+            &self.inner.caller.env,
+            self.tmux(),
+            &self.agents().unwrap_or_default(),
+        )
     }
 }
 
 fn node(row: &Row, rows: &[Row], depth: u32) -> TreeNode {
-    let children = rows.iter().filter(|child| child.parent.as_deref() == Some(&row.name) && child.name != row.name);
+    let children =
+        rows.iter().filter(|child| child.parent.as_deref() == Some(&row.name) && child.name != row.name);
     TreeNode {
         session: row.clone(),
         depth,
         // Deeper than any limit allows can only be a loop in files that somebody edited.
-        children: if depth > 64 { Vec::new() } else { children.map(|child| node(child, rows, depth + 1)).collect() },
+        children: if depth > 64 {
+            Vec::new()
+        } else {
+            children.map(|child| node(child, rows, depth + 1)).collect()
+        },
     }
 }
 
@@ -308,17 +333,13 @@ fn read_events(bytes: &[u8], since: u64, max: usize) -> ReadResponse {
     let shown = &events[..events.len().min(max)];
     let lines: Vec<String> = shown
         .iter()
-        .map(|event| format!("{} {} {}: {}", event.at.strftime("%H:%M:%S"), event.cursor, event.event, event.detail))
+        .map(|event| {
+            format!("{} {} {}: {}", event.at.strftime("%H:%M:%S"), event.cursor, event.event, event.detail)
+        })
         .collect();
     ReadResponse {
         text: lines.join("\n"),
         cursor: shown.last().map_or(since, |event| event.cursor),
         more: shown.len() < events.len(),
     }
-}
-
-/// Why a reading failed, for those who only want the words.
-#[allow(dead_code, reason = "used by the recorder")]
-pub(super) fn failure<T>(reading: &Reading<T>) -> Option<&str> {
-    reading.failure()
 }

@@ -40,8 +40,10 @@ pub struct Caller {
 impl Caller {
     /// This process as the caller, with its own executable as the helper.
     pub fn this_process() -> Result<Self> {
-        let exe = std::env::current_exe().map_err(|error| Error::io("find", Path::new("the program"), &error))?;
-        let cwd = std::env::current_dir().map_err(|error| Error::io("find", Path::new("the folder"), &error))?;
+        let exe =
+            std::env::current_exe().map_err(|error| Error::io("find", Path::new("the program"), &error))?;
+        let cwd =
+            std::env::current_dir().map_err(|error| Error::io("find", Path::new("the folder"), &error))?;
         Ok(Self {
             env: Environment::of_this_process(),
             cwd,
@@ -236,10 +238,10 @@ impl Engine {
         let launch = profile.launch.as_ref();
         let names = launch.map(|launch| launch.executable.names.as_slice()).unwrap_or_default();
         let path = self.inner.caller.env.get("PATH");
-        let found = names
-            .iter()
-            .find_map(|name| plan::which(name, path, &self.inner.caller.cwd))
-            .or_else(|| names.iter().map(|name| self.beside()?.join(name).canonicalize().ok()).next().flatten());
+        let found =
+            names.iter().find_map(|name| plan::which(name, path, &self.inner.caller.cwd)).or_else(|| {
+                names.iter().map(|name| self.beside()?.join(name).canonicalize().ok()).next().flatten()
+            });
         AgentInfo {
             id: profile.id.clone(),
             title: profile.title.clone(),

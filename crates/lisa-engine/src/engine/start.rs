@@ -79,7 +79,8 @@ impl Engine {
         };
         let mut plan = Plan::new(&request, launch, &self.inner.config, self.asker(None))?;
         let folder = self.inner.config.state_dir.join("sessions").join(&plan.meta.name);
-        let settings = launch.settings.as_ref().map(|settings| folder.join(&settings.file).display().to_string());
+        let settings =
+            launch.settings.as_ref().map(|settings| folder.join(&settings.file).display().to_string());
         let places = Places { folder: folder.display().to_string(), settings };
         plan.fill(&request, plan::template(launch, request.mode, &request.agent)?, launch, &places);
         Ok(plan.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect())
@@ -106,7 +107,8 @@ impl Engine {
             name: session.meta.name.clone(),
             was,
             done: "killed".to_owned(),
-            detail: (killed > 0).then(|| format!("{killed} processes did not end by themselves and were killed")),
+            detail: (killed > 0)
+                .then(|| format!("{killed} processes did not end by themselves and were killed")),
         })
     }
 }

@@ -65,7 +65,7 @@ impl Screens {
 pub struct Before<'a> {
     /// What the last look left.
     pub memory: &'a Memory,
-    /// When the turn that runs, or ran last, began.
+    /// When the turn that runs, or ran last, began: when its prompt was sent.
     pub turn_began: Option<At>,
 }
 
@@ -133,6 +133,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         done: read_done(&session.folder),
         heartbeat: read_heartbeat(&session.folder),
         lock_wait_ms: 0,
+        prompt_sent_at: before.turn_began,
         commits_since_turn: commits::since(&session.meta.project_root, before.turn_began),
     };
     Look { observation, offsets }

@@ -1,7 +1,7 @@
 //! The catalogue of profiles: those compiled in, overridden by the user's own.
 
 use super::Profile;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(super) const FALLBACK: &str = "generic";
 #[derive(Debug, Clone)]
 pub struct Profiles {
     by_id: BTreeMap<String, Arc<Profile>>,
+    own: BTreeSet<String>,
 }
 
 impl Profiles {
@@ -31,7 +32,7 @@ impl Profiles {
     /// Names the file, and where it can the line, of the first profile that does not read, has a pattern that fails
     /// one of its own examples, or takes an id twice.
     pub fn load(user_dir: Option<&Path>) -> Result<Self, ProfileError> {
-        let mut by_id = BTreeMap::new();
+        let (mut by_id, mut own) = (BTreeMap::new(), BTreeSet::new());
         for (name, text) in BUILT_IN {
             let profile = parse(Path::new(name), text)?;
             by_id.insert(profile.id.clone(), Arc::new(profile));
@@ -43,9 +44,10 @@ impl Profiles {
                 problem: format!("can not be read: {error}"),
             })?;
             let profile = parse(&path, &text)?;
+            own.insert(profile.id.clone());
             by_id.insert(profile.id.clone(), Arc::new(profile));
         }
-        Ok(Self { by_id })
+        Ok(Self { by_id, own })
     }
 
     /// The profile with this id.
@@ -56,6 +58,11 @@ impl Profiles {
     /// The profile with this id, or the one for any command.
     pub fn get_or_generic(&self, id: &str) -> Option<Arc<Profile>> {
         self.get(id).or_else(|| self.get(FALLBACK))
+    }
+
+    /// Whether a profile is the user's own.
+    pub fn is_own(&self, id: &str) -> bool {
+        self.own.contains(id)
     }
 
     /// Every profile, in the order of ids.

@@ -52,6 +52,20 @@ pub struct Files {
     pub transcript: Option<String>,
     /// Instead: the first file the agent's process has open whose path ends like this (`*` fits any text).
     pub transcript_open: Option<String>,
+    /// Which lines of the transcript people want to read; the first that fits a line shows it.
+    pub show: Vec<Show>,
+}
+
+/// A kind of line in a transcript that people want to read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// Fields (JSON pointers) and the values they must have.
+    pub when: BTreeMap<String, super::Want>,
+    /// Who speaks.
+    pub role: String,
+    /// Where the words are (a JSON pointer).
+    pub text: String,
 }
 
 /// The program and how to come by it.

@@ -14,6 +14,8 @@ pub struct Screen {
     pub head: Option<Rx>,
     /// A horizontal line that sets dialogs apart from the conversation.
     pub rule: Option<Rx>,
+    /// A line that ends a message and says nothing by itself.
+    pub end: Option<Rx>,
     /// How a message of the agent begins; the rest of the line is its first words.
     pub message: Option<Rx>,
     /// What the structure says, by place.
@@ -36,6 +38,14 @@ pub struct InputShape {
     /// Whether the terminal's cursor stands inside it.
     #[serde(default)]
     pub cursor_inside: bool,
+    /// Whether its first line is the one that the terminal's cursor stands on.
+    #[serde(default)]
+    pub cursor_row: bool,
+    /// Rows above the first line that belong to the box.
+    pub body: Option<Rx>,
+    /// How long it must have stood, at the start of a session, before it takes what is typed; in milliseconds.
+    #[serde(default)]
+    pub settle_ms: u64,
     /// Text that is shown in the empty box.
     pub placeholder: Option<Rx>,
     /// How a continued line of the draft begins: what to cut off.

@@ -127,9 +127,11 @@ fn region(profile: &Profile, layout: &Layout<'_>) -> Range<usize> {
     let option = profile.dialog.option.as_ref();
     let mut start = rows.len();
     let mut ruled = None;
+    let mut below_conversation = false;
     for (row, line) in rows.iter().enumerate().rev() {
         let is_option = option.is_some_and(|option| option.is_match(line));
         if !is_option && profile.screen.head.as_ref().is_some_and(|head| head.is_match(line)) {
+            below_conversation = true;
             break;
         }
         if profile.screen.rule.as_ref().is_some_and(|rule| rule.is_match(line)) {
@@ -137,7 +139,9 @@ fn region(profile: &Profile, layout: &Layout<'_>) -> Range<usize> {
         }
         start = row;
     }
-    ruled.unwrap_or(start)..rows.len()
+    // Where nothing of the conversation is left, the dialog may begin above the screen, and its first line with it.
+    let cut_off = !below_conversation && rows.first().is_some_and(|row| !row.is_empty());
+    ruled.filter(|_| !cut_off).unwrap_or(start)..rows.len()
 }
 
 fn unframe<'a>(profile: &Profile, row: &'a str) -> Cow<'a, str> {

@@ -22,6 +22,9 @@ pub struct Player {
     hooks: Vec<Line>,
     notifies: Vec<Line>,
     transcript: Vec<Line>,
+    typed: String,
+    swallowed: bool,
+    prompt_sent_at: Option<At>,
 }
 
 impl Player {
@@ -36,6 +39,9 @@ impl Player {
             hooks: Vec::new(),
             notifies: Vec::new(),
             transcript: Vec::new(),
+            typed: String::new(),
+            swallowed: false,
+            prompt_sent_at: None,
         }
     }
 
@@ -46,7 +52,9 @@ impl Player {
         self.hooks.extend(row.hook.iter().map(line));
         self.notifies.extend(row.notify.iter().map(line));
         self.transcript.extend(row.transcript.iter().map(line));
-        let pane = row.pane.as_ref()?;
+        self.type_keys(row, at);
+        let pane = row.pane.as_ref()?.pane();
+        self.swallowed = pane.in_mode;
         if let Some(screen) = &row.screen {
             self.screen = Reading::Seen(screen.as_str().into());
             self.ansi = Reading::Absent;
@@ -64,7 +72,7 @@ impl Player {
             spawned_at: At(0),
             run_id: RUN.to_owned(),
             mode: self.mode,
-            pane: Reading::Seen(pane.pane()),
+            pane: Reading::Seen(pane),
             screen: self.screen.clone(),
             screen_ansi: self.ansi.clone(),
             procs: row.procs.as_ref().map_or(Reading::Absent, |procs| Reading::Seen(processes(procs))),
@@ -76,8 +84,26 @@ impl Player {
             done: Reading::Absent,
             heartbeat: Reading::Absent,
             lock_wait_ms: 0,
+            prompt_sent_at: self.prompt_sent_at,
             commits_since_turn: None,
         })
+    }
+
+    /// Follows what the driver typed: text, then Enter, is a prompt, unless it is a command of the agent's own.
+    fn type_keys(&mut self, row: &Row, at: At) {
+        let keys = row.keys.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+        for key in keys {
+            match key {
+                _ if row.literal == Some(true) => self.typed.push_str(key),
+                "Enter" => {
+                    let typed = std::mem::take(&mut self.typed);
+                    if !self.swallowed && !typed.trim().is_empty() && !typed.starts_with(['/', '!']) {
+                        self.prompt_sent_at = Some(at);
+                    }
+                }
+                _ => self.typed.clear(),
+            }
+        }
     }
 }
 

@@ -53,7 +53,8 @@ pub struct Found<'a> {
 impl<'a> Layout<'a> {
     /// Takes a screen apart as the profile describes it.
     pub fn read(shape: &Screen, text: &'a str, ansi: Option<&'a str>, pane: Option<&Pane>) -> Self {
-        let mut rows: Vec<&str> = text.lines().map(str::trim_end).collect();
+        // A no-break space is a sign of its own and stays.
+        let mut rows: Vec<&str> = text.lines().map(|row| row.trim_end_matches([' ', '\t', '\r'])).collect();
         while rows.last().is_some_and(|row| row.is_empty()) {
             rows.pop();
         }
@@ -111,19 +112,21 @@ impl<'a> Layout<'a> {
 
     /// The rows of a region, last first: what stands lower was said later.
     fn region(&self, shape: &Screen, region: Region) -> Vec<usize> {
-        let end = self.input.as_ref().map_or(self.rows.len(), |input| input.rows.start);
+        let end = match (&self.input, &shape.input) {
+            (Some(input), _) => input.rows.start,
+            // Without its input box a screen is a dialog, or being drawn: nothing on it has its place.
+            (None, Some(_)) if region != Region::Bottom => return Vec::new(),
+            (None, _) => self.rows.len(),
+        };
+        let whole = |block: Range<usize>| block.rev().collect::<Vec<_>>();
         match region {
             Region::LastHead => self.blocks.last().map(|block| block.start).into_iter().collect(),
-            Region::LastBlock => {
-                self.blocks.last().cloned().map(|block| block.rev().collect()).unwrap_or_default()
-            }
+            Region::LastBlock => self.blocks.last().cloned().map(whole).unwrap_or_default(),
             Region::LastLine => {
                 (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
             }
-            Region::LastMessage => {
-                self.last_message_block(shape).map(|block| block.rev().collect()).unwrap_or_default()
-            }
-            Region::AboveBox if self.input.is_some() => (end.saturating_sub(NEAR_ROWS)..end)
+            Region::LastMessage => self.last_message_block(shape).map(whole).unwrap_or_default(),
+            Region::AboveBox => (end.saturating_sub(NEAR_ROWS)..end)
                 .rev()
                 .filter(|row| self.rows[*row].starts_with(|first: char| !first.is_whitespace()))
                 .collect(),
@@ -134,7 +137,7 @@ impl<'a> Layout<'a> {
             Region::Bottom if self.input.is_none() => {
                 (self.rows.len().saturating_sub(BOTTOM_ROWS)..self.rows.len()).rev().collect()
             }
-            Region::AboveBox | Region::Bottom => Vec::new(),
+            Region::Bottom => Vec::new(),
         }
     }
 
@@ -142,9 +145,11 @@ impl<'a> Layout<'a> {
     fn last_message_block(&self, shape: &Screen) -> Option<Range<usize>> {
         let ends = |block: &&Range<usize>| {
             let line = self.rows.get(block.start).copied().unwrap_or_default();
-            shape.sign.iter().any(|sign| {
-                matches!(sign.says, SignSays::TurnOver | SignSays::Background) && sign.pattern.is_match(line)
-            })
+            shape.end.as_ref().is_some_and(|end| end.is_match(line))
+                || shape.sign.iter().any(|sign| {
+                    matches!(sign.says, SignSays::TurnOver | SignSays::Background)
+                        && sign.pattern.is_match(line)
+                })
         };
         self.blocks.iter().rev().find(|block| !ends(block)).cloned()
     }
@@ -170,7 +175,8 @@ impl<'a> Layout<'a> {
             let framed = shape.above.as_ref().is_none_or(|above| {
                 row.checked_sub(1).is_some_and(|before| above.is_match(self.rows[before]))
             });
-            fits && framed
+            let here = !shape.cursor_row || cursor == Some(*row);
+            fits && framed && here
         })?;
         let (last, end) = match &shape.below {
             Some(below) => {
@@ -186,7 +192,9 @@ impl<'a> Layout<'a> {
         if shape.cursor_inside && !cursor.is_some_and(|row| (first..last.max(first + 1)).contains(&row)) {
             return None;
         }
-        let start = if shape.above.is_some() { first - 1 } else { first };
+        let belongs = |row: &usize| shape.body.as_ref().is_some_and(|body| body.is_match(self.rows[*row]));
+        let above = (0..first).rev().take_while(belongs).count();
+        let start = if shape.above.is_some() { first - 1 } else { first - above };
         Some(InputBox { rows: start..end, draft: self.draft(shape, first, last) })
     }
 
@@ -199,6 +207,7 @@ impl<'a> Layout<'a> {
         if self.cell_rows().and_then(|rows| rows.get(first)).is_some_and(|row| colour::is_dim(row, head)) {
             return None;
         }
+        let last = if shape.cursor_row { first + 1 } else { last };
         let rest = self.rows.get(first + 1..last)?.iter();
         let rest = rest.map(|row| row.get(shape.indent..).map_or_else(|| row.trim_start(), |cut| cut));
         let text: Vec<&str> = std::iter::once(head).chain(rest).collect();

@@ -1,4 +1,4 @@
-//! The input box, and a draft that somebody left in it.
+//! The input box, and a draft that somebody left in it; or plain text where neither box nor dialog is.
 
 use super::Look;
 use crate::evidence::{Claim, Evidence, Source};
@@ -7,7 +7,16 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
     if look.pane().is_some_and(|pane| pane.dead) {
         return Vec::new();
     }
-    let Some(input) = look.layout.as_ref().and_then(|layout| layout.input()) else { return Vec::new() };
+    let Some(layout) = &look.layout else { return Vec::new() };
+    let Some(input) = layout.input() else {
+        let plain =
+            !layout.is_blank() && look.dialog.is_none() && look.pane().is_some_and(|pane| !pane.alternate);
+        let last = layout.rows().last().copied().unwrap_or_default();
+        return plain
+            .then(|| look.standing(Source::Screen, Claim::PlainText, last.trim()))
+            .into_iter()
+            .collect();
+    };
     let quote = input.draft.as_deref().unwrap_or("an empty input box").to_owned();
     vec![look.standing(Source::Screen, Claim::InputShown { draft: input.draft.clone() }, &quote)]
 }

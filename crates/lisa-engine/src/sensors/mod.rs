@@ -12,6 +12,7 @@ mod pane;
 pub(crate) mod process;
 mod screen_dialog;
 mod screen_turn;
+mod sent;
 mod timing;
 mod title;
 pub(crate) mod todos;
@@ -42,6 +43,7 @@ pub const SENSORS: &[Sensor] = &[
     ("screen_dialog", screen_dialog::sense),
     ("screen_turn", screen_turn::sense),
     ("input", input::sense),
+    ("sent", sent::sense),
     ("timing", timing::sense),
     ("unreadable", unreadable::sense),
 ];

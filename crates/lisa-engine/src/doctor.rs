@@ -1,0 +1,118 @@
+//! Whether everything is in place, and what to do where it is not.
+
+use crate::{
+    api::{AgentInfo, Check, DoctorResponse},
+    config::{Config, Environment},
+    disk,
+    session::Store,
+    tmux::{MINIMUM, Tmux},
+};
+
+/// Checks tmux, the state folder, the limits and the agents.
+pub(crate) fn check(config: &Config, env: &Environment, tmux: &Tmux, agents: &[AgentInfo]) -> DoctorResponse {
+    let mut checks =
+        vec![tmux_check(tmux), server_check(tmux), state_check(config), limits_check(config, tmux)];
+    checks
+        .extend(agents.iter().filter(|agent| !agent.install.is_empty()).map(|agent| agent_check(agent, env)));
+    DoctorResponse { ok: checks.iter().all(|check| check.ok || !check.required), checks }
+}
+
+fn required(name: &str, outcome: Result<String, (String, String)>) -> Check {
+    let (ok, detail, fix) = match outcome {
+        Ok(detail) => (true, detail, None),
+        Err((detail, fix)) => (false, detail, Some(fix)),
+    };
+    Check { name: name.to_owned(), ok, required: true, detail, fix }
+}
+
+fn tmux_check(tmux: &Tmux) -> Check {
+    required(
+        "tmux",
+        match tmux.version() {
+            Ok(version) if version >= MINIMUM => Ok(format!("version {version}")),
+            Ok(version) => {
+                Err((format!("version {version}, older than {MINIMUM}"), "upgrade tmux".to_owned()))
+            }
+            Err(error) => Err((error.message().to_owned(), error.hint().to_owned())),
+        },
+    )
+}
+
+fn server_check(tmux: &Tmux) -> Check {
+    let socket = tmux.socket_path();
+    required(
+        "tmux server",
+        match tmux.panes(false) {
+            Ok(panes) if panes.is_empty() => Ok(format!("no sessions ({})", socket.display())),
+            Ok(panes) => Ok(format!("{} sessions ({})", panes.len(), socket.display())),
+            Err(error) => Err((error.message().to_owned(), error.hint().to_owned())),
+        },
+    )
+}
+
+fn state_check(config: &Config) -> Check {
+    let outcome = Store::open(&config.state_dir).and_then(|store| {
+        let probe = config.state_dir.join("doctor");
+        disk::write_atomic(&probe, b"ok")?;
+        let _ = std::fs::remove_file(&probe);
+        store.load_all()
+    });
+    required(
+        "state folder",
+        match outcome {
+            Ok(stored) => {
+                let torn: Vec<&str> = stored
+                    .iter()
+                    .filter(|stored| stored.found.is_err())
+                    .map(|stored| stored.name.as_str())
+                    .collect();
+                if torn.is_empty() {
+                    Ok(format!("{}, {} sessions", config.state_dir.display(), stored.len()))
+                } else {
+                    Err((format!("can not be read: {}", torn.join(", ")), "run `lisa cleanup`".to_owned()))
+                }
+            }
+            Err(error) => Err((error.message().to_owned(), error.hint().to_owned())),
+        },
+    )
+}
+
+fn limits_check(config: &Config, tmux: &Tmux) -> Check {
+    let live = Store::open(&config.state_dir)
+        .and_then(|store| crate::session::find::live_count(tmux, &store))
+        .unwrap_or_default();
+    let detail = format!("{live} of {} sessions, nesting up to {}", config.max_sessions, config.max_depth);
+    let full = live >= config.max_sessions as usize;
+    required(
+        "limits",
+        if full {
+            Err((detail, "kill some sessions, or raise LISA_MAX_SESSIONS".to_owned()))
+        } else {
+            Ok(detail)
+        },
+    )
+}
+
+fn agent_check(agent: &AgentInfo, env: &Environment) -> Check {
+    let version = agent.path.as_ref().and_then(|path| version(path, env));
+    let detail = match (&agent.path, version) {
+        (Some(path), Some(version)) => format!("{version} ({path})"),
+        (Some(path), None) => path.clone(),
+        (None, _) => "not installed".to_owned(),
+    };
+    Check {
+        name: format!("agent {}", agent.id),
+        ok: agent.path.is_some(),
+        required: false,
+        detail,
+        fix: agent.path.is_none().then(|| agent.install.clone()),
+    }
+}
+
+fn version(path: &str, env: &Environment) -> Option<String> {
+    let mut command = std::process::Command::new(path);
+    command.arg("--version").env_clear().envs(env.iter());
+    let output = crate::process::run(&mut command, std::time::Duration::from_secs(10)).ok()??;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().chars().take(60).collect())
+}

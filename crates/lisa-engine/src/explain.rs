@@ -1,0 +1,106 @@
+//! Why a verdict is what it is: the rule, the evidence for and against, and what could not be read.
+
+use crate::{
+    api::{EvidenceItem, Explanation, FailedSignal, PassedOver, Session},
+    evidence::{Claim, Evidence},
+    observation::At,
+    resolve::Outcome,
+    rules::RULES,
+    signals::Signals,
+    words::{Exit, ExitKind, Status},
+};
+
+/// What each signal tells when it can be read.
+const WOULD_TELL: &[(&str, &str)] = &[
+    ("tmux_read_error", "whether the agent's process lives, its title and its cursor"),
+    ("capture_error", "what the screen shows: dialogs, the input box, a spinner"),
+    ("agent_scan_error", "whether the agent's process is there and how busy it is"),
+    ("native_error", "what the agent itself says that it is doing"),
+    ("done_file_read_error", "whether the run is over, and with which code"),
+    ("heartbeat_error", "whether the run's supervisor is alive"),
+    ("hook_error", "turns, tools and prompts, at the moment they happen"),
+    ("transcript_error", "whether the turn is over, and what the agent said last"),
+    ("meta_read_error", "how the session was started"),
+    ("state_read_error", "what was known at the last look"),
+    ("events_write_error", "nothing about the session, but those who watch were not told"),
+];
+
+/// Explains one judged look.
+pub fn explain(session: Session, outcome: &Outcome, at: At) -> Explanation {
+    let rule = RULES.iter().find(|rule| rule.name == outcome.verdict.reason);
+    let decided = |item: &Evidence| {
+        outcome.decided_by.iter().any(|by| by.claim == item.claim && by.source == item.source)
+    };
+    let (mut evidence_for, mut evidence_against): (Vec<EvidenceItem>, Vec<EvidenceItem>) =
+        (Vec::new(), Vec::new());
+    for item in &outcome.evidence {
+        let shown = describe(item, at);
+        if decided(item) || says(&item.claim) == Some(outcome.verdict.state.status()) {
+            evidence_for.push(shown);
+        } else if says(&item.claim).is_some() {
+            evidence_against.push(shown);
+        }
+    }
+    evidence_for.sort_by_key(|item| item.authority);
+    evidence_against.sort_by_key(|item| item.authority);
+    Explanation {
+        rule: outcome.verdict.reason.clone(),
+        rule_says: rule.map_or("The state could not be judged.", |rule| rule.doc).to_owned(),
+        evidence_for,
+        evidence_against,
+        passed_over: outcome
+            .passed_over
+            .iter()
+            .map(|(rule, why_not)| PassedOver { rule: (*rule).to_owned(), why_not: why_not.clone() })
+            .collect(),
+        failed: failed(&outcome.signals),
+        session,
+    }
+}
+
+/// The status that a claim would give if it stood alone; `None` for one that decides nothing by itself.
+fn says(claim: &Claim) -> Option<Status> {
+    match claim {
+        Claim::PaneDead { code, signal } | Claim::RunDone { code, signal } => {
+            let exit = Exit { code: *code, signal: *signal, kind: ExitKind::Unknown };
+            Some(exit.status())
+        }
+        Claim::AgentGone { .. } => Some(Status::Completed),
+        Claim::AgentSuspended | Claim::Still => Some(Status::Stuck),
+        Claim::Working { .. } | Claim::Moving | Claim::Sent => Some(Status::InProgress),
+        Claim::TurnOver { .. }
+        | Claim::Failed { .. }
+        | Claim::Interrupted
+        | Claim::Asking { .. }
+        | Claim::Dialog { .. }
+        | Claim::InputShown { .. } => Some(Status::WaitingInput),
+        Claim::Young => Some(Status::JustStarted),
+        Claim::Unreadable { .. } => Some(Status::Degraded),
+        Claim::AgentAlive | Claim::PlainText | Claim::Up => None,
+    }
+}
+
+fn describe(item: &Evidence, at: At) -> EvidenceItem {
+    EvidenceItem {
+        claim: item.claim.word().to_owned(),
+        source: item.source.as_str().to_owned(),
+        authority: item.source.authority(),
+        age_ms: at.since(item.since),
+        quote: item.quote.clone(),
+    }
+}
+
+fn failed(signals: &Signals) -> Vec<FailedSignal> {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(signals) else { return Vec::new() };
+    WOULD_TELL
+        .iter()
+        .filter_map(|(signal, would_tell)| {
+            let why = fields.get(*signal)?.as_str()?;
+            Some(FailedSignal {
+                signal: (*signal).to_owned(),
+                why: why.to_owned(),
+                would_tell: (*would_tell).to_owned(),
+            })
+        })
+        .collect()
+}

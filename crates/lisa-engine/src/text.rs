@@ -1,0 +1,58 @@
+//! Small things about text that several modules need.
+
+/// A text without escape sequences and without the carriage returns of a terminal.
+pub fn strip_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\r' => {}
+            c if c.is_control() && c != '\n' && c != '\t' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        // A control sequence ends with a letter or one of a few signs.
+        Some('[') => while chars.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
+        // A string ends with BEL or with ESC and a backslash.
+        Some(']' | 'P' | '_' | '^' | 'X') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        Some('(' | ')' | '*' | '+' | '#') => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+/// A text without control characters other than tab and newline: what may be pasted into a terminal. A literal end of
+/// a bracketed paste in it would let the rest be taken for keys.
+pub fn without_controls(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_and_titles_are_taken_out() {
+        assert_eq!(strip_escapes("\u{1b}[31mred\u{1b}[0m\r\n\u{1b}]2;title\u{7}x\u{1b}(By\tz"), "red\nxy\tz");
+        assert_eq!(strip_escapes("\u{1b}]8;;u\u{1b}\\link\u{1b}"), "link");
+    }
+
+    #[test]
+    fn a_pasted_text_can_not_end_its_own_paste() {
+        assert_eq!(without_controls("a\u{1b}[201~\nb\r\nc\u{0}\t\u{9b}d"), "a[201~\nb\nc\td");
+    }
+}
