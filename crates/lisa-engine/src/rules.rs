@@ -29,7 +29,7 @@ pub struct Rule {
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
     Rule { name: "pane_dead", gives: "exited", when: pane_dead,
-        doc: "tmux says that the pane's process has ended; its code or signal tells how." },
+        doc: "tmux says that the pane's process has ended, with its code or signal, or has lost the session." },
     Rule { name: "run_done", gives: "exited", when: run_done,
         doc: "The run's own done file, or the marker at the very end of its output, says that it is over." },
     Rule { name: "agent_gone", gives: "exited", when: agent_gone,

@@ -2,8 +2,13 @@
 
 use super::Look;
 use crate::evidence::{Claim, Evidence, Source};
+use crate::observation::Reading;
 
 pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if matches!(look.obs.pane, Reading::Absent) {
+        let gone = Claim::PaneDead { code: None, signal: None };
+        return vec![look.standing(Source::Pane, gone, "the tmux session is gone")];
+    }
     let Some(pane) = look.pane().filter(|pane| pane.dead) else { return Vec::new() };
     let (code, signal) = (pane.exit_status, pane.exit_signal);
     let quote = match (code, signal) {

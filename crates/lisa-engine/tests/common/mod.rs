@@ -123,3 +123,38 @@ pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
 pub fn helper() -> Vec<String> {
     vec![env!("CARGO_BIN_EXE_lisa-helper").to_owned()]
 }
+
+/// An engine whose caller is this lab.
+impl Lab {
+    pub fn caller(&self) -> lisa_engine::engine::Caller {
+        lisa_engine::engine::Caller {
+            env: self.env.clone(),
+            cwd: self.path().to_owned(),
+            helper: helper(),
+            policy: None,
+        }
+    }
+
+    pub fn engine(&self) -> lisa_engine::engine::Engine {
+        lisa_engine::engine::Engine::open(self.caller()).unwrap()
+    }
+}
+
+/// A request to run any command.
+pub fn command(name: &str, argv: &[&str]) -> lisa_engine::api::SpawnRequest {
+    lisa_engine::api::SpawnRequest {
+        agent: "generic".to_owned(),
+        name: Some(name.to_owned()),
+        args: argv.iter().map(|word| (*word).to_owned()).collect(),
+        ..lisa_engine::api::SpawnRequest::default()
+    }
+}
+
+/// Names of what is in a folder.
+pub fn entries(path: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
