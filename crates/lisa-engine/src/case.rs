@@ -126,7 +126,7 @@ impl<'a> Case<'a> {
                 let up = EVENTS.iter().find_map(|source| self.find(*source, "up"));
                 let native = self.find(Source::Native, "turn_over").filter(|_| shown.is_some());
                 let settle_ms = self.profile.screen.input.as_ref().map_or(0, |input| input.settle_ms);
-                let stands = shown.filter(|shown| self.age(shown) >= settle_ms);
+                let stands = shown.filter(|shown| self.memory.asked || self.age(shown) >= settle_ms);
                 let idle = self.live("turn_over").filter(|idle| self.age(idle) >= SETTLED_MS);
                 let sign = up.or(native).or(stands).or(idle);
                 sign.map(Some).ok_or_else(|| "nothing shows yet that input is taken".into())

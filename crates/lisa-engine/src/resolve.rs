@@ -128,6 +128,7 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     memory.note_standing(&evidence);
     memory.observed_at = Some(obs.at);
     memory.up |= shows_up(&verdict.state);
+    memory.asked |= verdict.state.prompt().is_some();
     memory.worked |= matches!(verdict.state, State::Working { .. });
     memory.verdict = Some(verdict.clone());
     Outcome { verdict, memory, evidence, passed_over, decided_by, signals, changed }

@@ -10,6 +10,8 @@ use crate::words::{Activity, Exit, ExitKind, State};
 
 /// How long two channels of the agent may differ because one of them lags.
 const LAG_MS: u64 = 4_000;
+/// How long a turn that only seems to be over is still believed to run.
+const SETTLING_MS: u64 = 250;
 /// How long plain text must have stood before it is taken for a run without a screen of its own.
 const PLAIN_MS: u64 = 1_500;
 
@@ -58,6 +60,8 @@ pub const RULES: &[Rule] = &[
         doc: "The screen shows a running turn in the place where it is shown, and no live channel has settled on idle." },
     Rule { name: "just_sent", gives: "working", when: just_sent,
         doc: "Lisa has just submitted a prompt, and nothing has shown yet what became of it." },
+    Rule { name: "settling", gives: "working", when: settling,
+        doc: "A turn ran at the last look, and only the title or the screen says, for less than a moment, that it is over." },
     Rule { name: "exec_running", gives: "working", when: exec_running,
         doc: "A run to completion is never waiting for input: while its process lives, it works." },
     Rule { name: "turn_failed", gives: "error", when: turn_failed,
@@ -259,6 +263,22 @@ fn just_sent(case: &Case<'_>) -> Ruling {
         return Err(format!("the {} has said {} since", later.source.as_str(), later.claim.word()).into());
     }
     Ok(Decided::new(case.working(sent), vec![sent]))
+}
+
+fn settling(case: &Case<'_>) -> Ruling {
+    let before = case.memory.verdict.as_ref().map(|verdict| &verdict.state);
+    let Some(state @ State::Working { .. }) = before else { return Err("no turn ran at the last look".into()) };
+    let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
+    if ended.is_some() || case.find(Source::Native, "turn_over").is_some() {
+        return Err("the agent itself says that the turn is over".into());
+    }
+    let shown = || {
+        let words = ["turn_over", "up", "interrupted", "failed"].iter();
+        words.filter_map(|word| case.find(Source::Screen, word)).max_by_key(|item| item.since)
+    };
+    let fresh = case.find(Source::Title, "turn_over").or_else(shown).filter(|item| case.age(item) < SETTLING_MS);
+    let fresh = fresh.ok_or("nothing has changed just now")?;
+    Ok(Decided::new(state.clone(), vec![fresh]))
 }
 
 fn exec_running(case: &Case<'_>) -> Ruling {

@@ -29,6 +29,8 @@ pub struct Memory {
     pub output: Output,
     /// The agent's process at the last look.
     pub agent: Agent,
+    /// Whether the agent has ever asked something.
+    pub asked: bool,
     /// Whether the agent has ever been seen at work.
     pub worked: bool,
     /// Whether the agent has ever been seen to take input.
@@ -56,6 +58,7 @@ impl Default for Memory {
             first_title: None,
             output: Output::default(),
             agent: Agent::default(),
+            asked: false,
             worked: false,
             up: false,
             native: NativeSeen::default(),
