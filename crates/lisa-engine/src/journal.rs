@@ -72,6 +72,13 @@ impl Journal {
         })
     }
 
+    /// The journal below a state folder, for a writer that knows no limits: whoever reads drops what is too much.
+    pub fn at(state_dir: &Path) -> Result<Self> {
+        let dir = state_dir.join("journal");
+        disk::private_dir(&dir)?;
+        Ok(Self { dir, max_bytes: u64::MAX, max_lines: u64::MAX, max_age: Duration::MAX })
+    }
+
     /// The folder to watch for news.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -267,7 +267,9 @@ fn just_sent(case: &Case<'_>) -> Ruling {
 
 fn settling(case: &Case<'_>) -> Ruling {
     let before = case.memory.verdict.as_ref().map(|verdict| &verdict.state);
-    let Some(state @ State::Working { .. }) = before else { return Err("no turn ran at the last look".into()) };
+    let Some(state @ State::Working { .. }) = before else {
+        return Err("no turn ran at the last look".into());
+    };
     let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
     if ended.is_some() || case.find(Source::Native, "turn_over").is_some() {
         return Err("the agent itself says that the turn is over".into());
@@ -276,7 +278,8 @@ fn settling(case: &Case<'_>) -> Ruling {
         let words = ["turn_over", "up", "interrupted", "failed"].iter();
         words.filter_map(|word| case.find(Source::Screen, word)).max_by_key(|item| item.since)
     };
-    let fresh = case.find(Source::Title, "turn_over").or_else(shown).filter(|item| case.age(item) < SETTLING_MS);
+    let fresh =
+        case.find(Source::Title, "turn_over").or_else(shown).filter(|item| case.age(item) < SETTLING_MS);
     let fresh = fresh.ok_or("nothing has changed just now")?;
     Ok(Decided::new(state.clone(), vec![fresh]))
 }

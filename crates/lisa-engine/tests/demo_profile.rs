@@ -107,6 +107,7 @@ impl Capture {
             done: Reading::Absent,
             heartbeat: Reading::Absent,
             lock_wait_ms: 0,
+            prompt_sent_at: None,
             commits_since_turn: None,
         }
     }

@@ -9,7 +9,6 @@ use crate::{
     session::{
         find::{self, Sighting},
         names,
-        spawn::Started,
     },
     tmux::{Capture, Tmux},
     words::State,
@@ -28,14 +27,14 @@ impl Engine {
     }
 
     /// Looks at one session.
-    pub(super) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
+    pub(crate) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
         let sighting = find::exact(self.tmux(), &self.store()?, name)?;
         let mut judged = self.judge(std::slice::from_ref(&sighting))?;
         judged.pop().map(|judged| (sighting, judged)).ok_or_else(|| Error::not_found(name, &[]))
     }
 
     /// Captures and judges sessions, in order: one exchange with tmux for all screens.
-    pub(super) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
+    pub(crate) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
         let journal = self.journal()?;
         let bench = Bench { journal: &journal, lock_limit: self.inner.config.lock_timeout };
         let panes: Vec<&str> = sightings
@@ -65,7 +64,7 @@ impl Engine {
     }
 
     /// Every session in the words of the API.
-    pub(super) fn describe(&self, sighting: &Sighting, judged: &Judged, with_signals: bool) -> Session {
+    pub(crate) fn describe(&self, sighting: &Sighting, judged: &Judged, with_signals: bool) -> Session {
         let meta = &sighting.meta;
         let verdict = &judged.outcome.verdict;
         let signals = &judged.outcome.signals;
@@ -243,27 +242,6 @@ impl Engine {
                 )
             }
         }
-    }
-
-    /// Looks at a session that was just started, waits for it where that was asked, and answers the spawn.
-    pub(super) fn after_start(
-        &self,
-        request: &SpawnRequest,
-        started: &Started,
-        turn: Option<String>,
-    ) -> Result<SpawnResponse> {
-        let (sighting, judged) = self.look_at(&started.meta.name)?;
-        let session = self.describe(&sighting, &judged, false);
-        let receipt = turn.map(|turn| Receipt {
-            turn: Some(turn),
-            delivered: Delivery::Submitted,
-            evidence: Some("given to the agent at its start".to_owned()),
-            at: timestamp(now()),
-            refusal: None,
-            hint: None,
-        });
-        let _ = request;
-        Ok(SpawnResponse { session, receipt, cursor: self.cursor()?, next: String::new() })
     }
 
     /// Whether everything is in place.

@@ -13,13 +13,15 @@ use crate::{
     journal::Journal,
     observation::At,
     profile::{Profile, Profiles},
+    resident::Resident,
     session::{Store, end, find, names, plan},
     tmux::Tmux,
+    words::StateName,
 };
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -81,6 +83,7 @@ struct Inner {
     config: Config,
     profiles: Profiles,
     tmux: Tmux,
+    resident: Mutex<Option<Arc<Resident>>>,
 }
 
 impl Engine {
@@ -106,7 +109,26 @@ impl Engine {
             Error::new(Kind::InvalidProfile, error.to_string(), "mend that profile, or move it away")
         })?;
         let tmux = tmux(config.socket.clone(), &caller.env)?;
-        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux }) })
+        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux, resident: Mutex::new(None) }) })
+    }
+
+    /// The resident of this process, made by `start` when it is first needed.
+    pub(crate) fn resident_slot(
+        &self,
+        start: impl FnOnce(Caller) -> Result<Resident>,
+    ) -> Result<Arc<Resident>> {
+        let mut slot = self.inner.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(resident) = slot.as_ref() {
+            return Ok(Arc::clone(resident));
+        }
+        let resident = Arc::new(start(self.inner.caller.clone())?);
+        *slot = Some(Arc::clone(&resident));
+        Ok(resident)
+    }
+
+    /// Who calls.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.inner.caller
     }
 
     /// The configuration in force.
@@ -119,15 +141,15 @@ impl Engine {
         &self.inner.profiles
     }
 
-    fn tmux(&self) -> &Tmux {
+    pub(crate) fn tmux(&self) -> &Tmux {
         &self.inner.tmux
     }
 
-    fn store(&self) -> Result<Store> {
+    pub(crate) fn store(&self) -> Result<Store> {
         Store::open(&self.inner.config.state_dir)
     }
 
-    fn journal(&self) -> Result<Journal> {
+    pub(crate) fn journal(&self) -> Result<Journal> {
         self.store()?;
         Journal::open(&self.inner.config)
     }
@@ -260,7 +282,33 @@ impl Engine {
     }
 }
 
+/// What to do next with a session in this state, in the words of the tools.
+pub(crate) fn next_step(session: &Session) -> String {
+    let name = &session.name;
+    match session.state {
+        StateName::Starting | StateName::Working => format!("wait_sessions with sessions=[\"{name}\"]"),
+        StateName::AwaitingPermission | StateName::AwaitingQuestion | StateName::AwaitingPlan => {
+            format!("answer_prompt for {name}: choose one of prompt.options and give prompt_id")
+        }
+        StateName::AwaitingDialog => {
+            format!(
+                "read the dialog with session_status {name}; answer_prompt only if you want what it offers"
+            )
+        }
+        StateName::Ready => {
+            format!("read_session {name} for its answer, then send_input to go on or kill_session when done")
+        }
+        StateName::Interrupted => format!("send_input to {name} with what to do instead, or kill_session"),
+        StateName::Error => format!("read `error` of {name}; if it is recoverable, send_input again later"),
+        StateName::Exited => {
+            format!("read_session {name} view=output; resume_session to go on, or kill_session")
+        }
+        StateName::Stalled => format!("explain_session {name}; then interrupt_session or kill_session"),
+        StateName::Unknown => format!("explain_session {name}, or doctor"),
+    }
+}
+
 /// The present moment.
-fn now() -> At {
+pub(crate) fn now() -> At {
     At(jiff::Timestamp::now().as_millisecond())
 }

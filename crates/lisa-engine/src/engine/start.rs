@@ -1,19 +1,28 @@
 //! Starting sessions.
 
-use super::{Engine, now};
+use super::{Engine, next_step, now};
 use crate::{
     api::*,
+    drive::{Driver, gate::Allows, seconds},
     error::{Error, Kind, Result},
     judge::{self, Note, Record},
-    profile::{Profile, launch::Launch},
+    profile::{
+        Profile,
+        launch::{Launch, Template},
+    },
     session::{
         end,
-        find::Sighting,
+        find::{self, Sighting},
         plan::{self, Asker, Places, Plan},
-        spawn,
+        spawn::{self, Means, Started},
     },
+    tmux::Cmd,
     words::State,
 };
+use std::time::Duration;
+
+/// How long a start may take that has to be seen through.
+const START_LIMIT: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Starts an agent in a session of its own.
@@ -24,27 +33,136 @@ impl Engine {
         let asker = self.asker(parent.as_ref());
         let plan = Plan::new(request, launch, &self.inner.config, asker)?;
         let store = self.store()?;
+        let template = plan::template(launch, request.mode, &request.agent)?;
+        let started = spawn::spawn(plan, self.means(request, launch, template), &store, &self.inner.config)?;
+        let turn = self.note_start(&started, request, EventKind::Spawned, 0)?;
+        self.after_start(request, &started, turn)
+    }
+
+    fn means<'a>(
+        &'a self,
+        request: &'a SpawnRequest,
+        launch: &'a Launch,
+        template: &'a Template,
+    ) -> Means<'a> {
+        Means { request, launch, template, helper: &self.inner.caller.helper, tmux: self.tmux() }
+    }
+
+    /// Writes the first record of a run and tells the journal; a prompt that went with the start begins a turn.
+    fn note_start(
+        &self,
+        started: &Started,
+        request: &SpawnRequest,
+        kind: EventKind,
+        turns: u64,
+    ) -> Result<Option<String>> {
         let journal = self.journal()?;
-        let started = spawn::spawn(
-            plan,
-            request,
-            launch,
-            &self.inner.caller.helper,
-            (self.tmux(), &store, &self.inner.config),
-        )?;
         let mut record = Record::fresh(&started.meta.run_id);
+        record.turns = turns;
         let mut note = Note::line(format!("{} in {}", started.meta.agent, started.meta.cwd.display()));
         if request.prompt.is_some() && started.paste.is_none() {
             note.turn = Some(record.begin_turn(&started.meta.name, now()));
         }
         let turn = note.turn.clone();
-        record.note(&started.meta.name, EventKind::Spawned, &State::Starting, now(), note, &journal);
-        {
-            let _lock = started.folder.lock(self.inner.config.lock_timeout)?;
-            judge::write_record(&started.folder, &record)?;
-        }
+        record.note(&started.meta.name, kind, &State::Starting, now(), note, &journal);
+        let lock = started.folder.lock(self.inner.config.lock_timeout)?;
+        judge::write_record(&started.folder, &record)?;
+        drop(lock);
         judge::flush(&started.folder, &record, &journal)?;
-        self.after_start(request, &started, turn)
+        Ok(turn)
+    }
+
+    /// Sees a session through its start: dialogs that the caller said yes to beforehand are answered, a prompt that
+    /// does not go by the arguments is sent.
+    fn after_start(
+        &self,
+        request: &SpawnRequest,
+        started: &Started,
+        turn: Option<String>,
+    ) -> Result<SpawnResponse> {
+        let asked = seconds(request.wait_ready_s, Duration::ZERO)?;
+        let needed = request.trust || request.dangerous || started.paste.is_some();
+        let limit = if needed { asked.max(START_LIMIT) } else { asked };
+        let mut receipt = turn.map(|turn| Receipt {
+            turn: Some(turn),
+            delivered: Delivery::Submitted,
+            evidence: Some("given to the agent at its start".to_owned()),
+            at: judge::timestamp(now()),
+            refusal: None,
+            hint: None,
+        });
+        if !limit.is_zero() {
+            let driver = Driver::take(self, &started.meta.name)?;
+            driver.see_through_start(request, limit)?;
+            if let Some(prompt) = &started.paste {
+                receipt = Some(driver.send_text(prompt, Allows::default(), limit)?);
+            }
+        }
+        let (sighting, judged) = self.look_at(&started.meta.name)?;
+        let session = self.describe(&sighting, &judged, false);
+        Ok(SpawnResponse { next: next_step(&session), session, receipt, cursor: self.cursor()? })
+    }
+
+    /// Takes up the agent's own conversation again after it has ended.
+    pub fn resume(&self, request: &ResumeRequest) -> Result<ActResponse> {
+        let store = self.store()?;
+        let session = find::exact(self.tmux(), &store, &request.session)?;
+        let (_, judged) = self.look_at(&request.session)?;
+        let was = judged.outcome.verdict.status();
+        if session.alive() {
+            let described = self.describe(&session, &judged, false);
+            let action = Action {
+                name: request.session.clone(),
+                was,
+                done: "already_running".to_owned(),
+                detail: Some("send_input goes on with it".to_owned()),
+            };
+            return Ok(ActResponse {
+                action,
+                next: next_step(&described),
+                session: Some(described),
+                cursor: self.cursor()?,
+            });
+        }
+        let profile = self.profile(&session.meta.agent)?;
+        let launch = launch_of(&profile)?;
+        let template = launch.resume.as_ref().ok_or_else(|| {
+            Error::new(
+                Kind::NotOffered,
+                format!("`{}` can not take up a conversation again", profile.id),
+                "start a new session instead",
+            )
+        })?;
+        let id =
+            judged.record.memory.session_id().map(str::to_owned).or(session.meta.agent_session_id.clone());
+        let id = id.ok_or_else(|| {
+            Error::new(
+                Kind::NotOffered,
+                format!("`{}` had no conversation that could be taken up", request.session),
+                "start a new session instead",
+            )
+        })?;
+        let again = spawn_request(&session, request);
+        let parent = session.meta.parent.clone().map(|name| (name, session.meta.depth.saturating_sub(1)));
+        let mut plan = Plan::with(&again, launch, template, &self.inner.config, self.asker(parent.as_ref()))?;
+        plan.meta.agent_session_id = Some(id);
+        plan.meta.tag.clone_from(&session.meta.tag);
+        if let Some(row) = &session.pane {
+            self.tmux().call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+        }
+        for old in ["done", "heartbeat", "output.txt"] {
+            let _ = std::fs::remove_file(session.folder.file(old));
+        }
+        let started = spawn::respawn(plan, self.means(&again, launch, template), session.folder.clone())?;
+        let turn = self.note_start(&started, &again, EventKind::Resumed, judged.record.turns)?;
+        let response = self.after_start(&again, &started, turn)?;
+        let action = Action { name: request.session.clone(), was, done: "resumed".to_owned(), detail: None };
+        Ok(ActResponse {
+            action,
+            next: response.next,
+            session: Some(response.session),
+            cursor: response.cursor,
+        })
     }
 
     /// The session that the caller itself is, with how deep it is nested.
@@ -110,6 +228,23 @@ impl Engine {
             detail: (killed > 0)
                 .then(|| format!("{killed} processes did not end by themselves and were killed")),
         })
+    }
+}
+
+/// The request that a session was started with, as far as it is known.
+fn spawn_request(session: &Sighting, request: &ResumeRequest) -> SpawnRequest {
+    SpawnRequest {
+        agent: session.meta.agent.clone(),
+        prompt: request.prompt.clone(),
+        cwd: Some(session.meta.cwd.display().to_string()),
+        name: Some(session.meta.name.clone()),
+        model: session.meta.model.clone(),
+        size: Some(session.meta.size),
+        policy: session.meta.policy.clone(),
+        trust: session.meta.trust,
+        dangerous: session.meta.dangerous,
+        wait_ready_s: request.wait_ready_s,
+        ..SpawnRequest::default()
     }
 }
 

@@ -1,10 +1,22 @@
 //! What an agent's hooks call: takes one payload and writes it down. It never fails the agent.
 
+use crate::{
+    api::EventKind,
+    journal::Journal,
+    judge::{self, Note},
+    observation::At,
+    session::{Folder, policy},
+    words::State,
+};
 use std::{
     io::{self, Read},
     path::Path,
     process::ExitCode,
+    time::Duration,
 };
+
+/// How long a hook waits for a look that is under way.
+const LOCK_LIMIT: Duration = Duration::from_millis(500);
 
 /// A payload that is larger than this is cut: what it is about is kept, its long texts are not.
 const MAX: usize = 256 << 10;
@@ -18,8 +30,34 @@ pub(super) fn main(dir: &Path) -> ExitCode {
     let mut input = Vec::new();
     // Whatever goes wrong here must not reach the agent: at worst an event is missed, and other signals fill in.
     let _ = io::stdin().lock().take(64 << 20).read_to_end(&mut input);
-    record(dir, &input, jiff::Timestamp::now().as_millisecond());
+    let now = jiff::Timestamp::now().as_millisecond();
+    record(dir, &input, now);
+    if let Ok(payload) = serde_json::from_slice(&input)
+        && let Some(decision) = policy::decide(dir, &payload)
+    {
+        use std::io::Write;
+        let _ = writeln!(io::stdout(), "{}", decision.answer);
+        tell(dir, &decision, now);
+    }
     ExitCode::SUCCESS
+}
+
+/// Notes what the policy decided, so that nothing is decided in silence.
+fn tell(dir: &Path, decision: &policy::Decision, at: i64) {
+    let Some(folder) = Folder::at(dir) else { return };
+    let (Ok(Some(meta)), Some(state_dir)) = (folder.meta(), dir.parent().and_then(Path::parent)) else {
+        return;
+    };
+    let Ok(journal) = Journal::at(state_dir) else { return };
+    let Ok(_lock) = folder.lock(LOCK_LIMIT) else { return };
+    let Ok(mut entry) = judge::read_record(&folder, &meta.run_id) else { return };
+    let word = if decision.allowed { "allowed" } else { "denied" };
+    let detail = format!("{word} {} {} by {}", decision.tool, decision.subject, decision.pattern);
+    let state = entry.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
+    entry.note(&meta.name, EventKind::Policy, &state, At(at), Note::line(detail), &journal);
+    if judge::write_record(&folder, &entry).is_ok() {
+        let _ = judge::flush(&folder, &entry, &journal);
+    }
 }
 
 fn record(dir: &Path, input: &[u8], at: i64) {

@@ -26,6 +26,8 @@ pub struct Launch {
     /// among a caller's arguments otherwise.
     #[serde(default)]
     pub dangerous: Vec<String>,
+    /// A flag that lets hooks decide, where the agent needs one; `{decides}` while there is a policy.
+    pub decides: Option<String>,
     /// Environment that the agent needs.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
@@ -34,6 +36,26 @@ pub struct Launch {
     /// Where the agent keeps its own files.
     #[serde(default)]
     pub files: Files,
+    /// How a hook decides about a permission, where the agent lets one.
+    pub decide: Option<Decide>,
+}
+
+/// How a hook decides about a permission without a key being pressed.
+#[derive(Debug, Clone, Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decide {
+    /// Where the payload names its event (a JSON pointer), and the event that asks.
+    pub event_at: String,
+    /// The event that asks.
+    pub event: String,
+    /// Where the payload names the tool.
+    pub tool: String,
+    /// Where the payload may name what the tool is to do: a command, a file, an address.
+    pub subject: Vec<String>,
+    /// What the hook prints to allow.
+    pub allow: String,
+    /// What the hook prints to deny, with `{message}` for a JSON string that says why.
+    pub deny: String,
 }
 
 /// Where an agent keeps the files that tell about it.

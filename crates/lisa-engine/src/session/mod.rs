@@ -8,6 +8,7 @@ pub mod files;
 pub mod find;
 pub mod names;
 pub mod plan;
+pub mod policy;
 pub mod spawn;
 
 mod meta;

@@ -65,13 +65,25 @@ pub struct Places {
 impl Plan {
     /// Works out a spawn. Nothing is made or started yet.
     pub fn new(request: &SpawnRequest, launch: &Launch, config: &Config, asker: Asker<'_>) -> Result<Self> {
+        let template = template(launch, request.mode, &request.agent)?;
+        Self::with(request, launch, template, config, asker)
+    }
+
+    /// Works out a start by a given template.
+    pub fn with(
+        request: &SpawnRequest,
+        launch: &Launch,
+        template: &Template,
+        config: &Config,
+        asker: Asker<'_>,
+    ) -> Result<Self> {
         check_policy(request, config)?;
         let cwd = working_folder(request.cwd.as_deref(), asker.cwd)?;
         check_roots(&cwd, config)?;
         let size = check_size(request.size.unwrap_or(SIZE))?;
         check_prompt(request)?;
         check_flags(request, launch, config)?;
-        let template = template(launch, request.mode, &request.agent)?;
+        super::policy::check(request, launch)?;
         let project_root = names::project_root(&cwd);
         let name = match request.name.as_deref() {
             Some(name) => names::check(name).map(|()| name.to_owned())?,
@@ -140,6 +152,7 @@ impl Plan {
             ("session_id", self.meta.agent_session_id.as_deref()),
             ("settings", places.settings.as_deref()),
             ("folder", Some(places.folder.as_str())),
+            ("decides", launch.decides.as_deref().filter(|_| request.policy.is_some())),
             ("dangerous", request.dangerous.then(|| launch.dangerous.first().map(String::as_str)).flatten()),
         ];
         values.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));

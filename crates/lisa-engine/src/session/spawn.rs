@@ -2,7 +2,7 @@
 
 use super::{
     Folder, Store,
-    plan::{Places, Plan, template},
+    plan::{Places, Plan},
 };
 use crate::{
     api::SpawnRequest,
@@ -12,7 +12,7 @@ use crate::{
     helper::launch::{self, Spec},
     observation::Mode,
     process::{self, Identity},
-    profile::launch::{Launch, PromptWay},
+    profile::launch::{Launch, PromptWay, Template},
     tmux::{Cmd, Tmux},
 };
 use std::{ffi::OsString, path::Path, time::Duration};
@@ -31,17 +31,36 @@ pub struct Started {
     pub paste: Option<String>,
 }
 
-/// Starts what was planned.
-pub fn spawn(
-    mut plan: Plan,
-    request: &SpawnRequest,
-    launch: &Launch,
-    helper: &[String],
-    (tmux, store, config): (&Tmux, &Store, &Config),
-) -> Result<Started> {
-    let folder = claim(&plan.meta.name, tmux, store, config)?;
+/// What a start needs beside its plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Means<'a> {
+    /// What was asked for.
+    pub request: &'a SpawnRequest,
+    /// How the agent is started.
+    pub launch: &'a Launch,
+    /// The way to start it: interactive, exec or resume.
+    pub template: &'a Template,
+    /// Lisa's own helper commands.
+    pub helper: &'a [String],
+    /// The server.
+    pub tmux: &'a Tmux,
+}
+
+/// Starts what was planned as a new session.
+pub fn spawn(plan: Plan, means: Means<'_>, store: &Store, config: &Config) -> Result<Started> {
+    let folder = claim(&plan.meta.name, means.tmux, store, config)?;
+    start(plan, means, folder, true)
+}
+
+/// Starts what was planned in the folder of a session that has ended.
+pub fn respawn(plan: Plan, means: Means<'_>, folder: Folder) -> Result<Started> {
+    start(plan, means, folder, false)
+}
+
+fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
+    let Means { request, launch, template, helper, tmux } = means;
     // From here on everything that was made is taken back unless the whole succeeds.
-    let mut undo = Undo { folder: Some(folder.clone()), tmux, session: None };
+    let mut undo = Undo { folder: new.then(|| folder.clone()), tmux, session: None };
     folder.write_meta(&plan.meta)?;
     let mut places = Places { folder: folder.path().display().to_string(), settings: None };
     if let Some(settings) = &launch.settings {
@@ -49,7 +68,8 @@ pub fn spawn(
         disk::write_atomic(&path, settings.render(&hook_command(helper, &folder)).as_bytes())?;
         places.settings = Some(path.display().to_string());
     }
-    plan.fill(request, template(launch, request.mode, &request.agent)?, launch, &places);
+    super::policy::write(&folder, launch, request.policy.as_ref())?;
+    plan.fill(request, template, launch, &places);
     let stdin = match &plan.prompt {
         Some((PromptWay::Stdin, prompt)) => {
             let path = folder.file("prompt");

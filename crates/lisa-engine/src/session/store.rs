@@ -100,6 +100,11 @@ impl Store {
 }
 
 impl Folder {
+    /// A session's folder by its path, where that is one.
+    pub fn at(path: &Path) -> Option<Self> {
+        path.is_dir().then(|| Self { path: path.to_owned() })
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -223,6 +223,12 @@ impl Tmux {
         Ok(matches!(pressed, Some(Ok(_))))
     }
 
+    /// Types text into a pane as keys, for a program that takes no paste.
+    pub fn type_text(&self, pane: &str, text: &str) -> Result<bool> {
+        let typed = self.call(&[Cmd::new("send-keys").args(["-l", "-t", pane, "--"]).arg(text)])?;
+        Ok(typed.is_some_and(|replies| replies.iter().all(std::result::Result::is_ok)))
+    }
+
     /// Changes how long any one exchange may take.
     pub fn set_timeout(&mut self, limit: Duration) {
         self.timeout = limit;

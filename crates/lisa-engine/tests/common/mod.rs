@@ -158,3 +158,40 @@ pub fn entries(path: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Makes sure that the demo agent stands beside the helper, where `agent = "demo"` finds it.
+pub fn build_demo_agent() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "demo-agent"]);
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success(), "the demo agent could not be built");
+    });
+}
+
+/// A request for a demo agent whose log is in the lab.
+pub fn demo(lab: &Lab, name: &str, prompt: Option<&str>) -> lisa_engine::api::SpawnRequest {
+    build_demo_agent();
+    lisa_engine::api::SpawnRequest {
+        agent: "demo".to_owned(),
+        name: Some(name.to_owned()),
+        prompt: prompt.map(str::to_owned),
+        args: vec!["--log".to_owned(), log_path(lab, name).display().to_string()],
+        wait_ready_s: Some(15.0),
+        ..lisa_engine::api::SpawnRequest::default()
+    }
+}
+
+/// Where a demo agent of this lab writes what it was given.
+pub fn log_path(lab: &Lab, name: &str) -> PathBuf {
+    lab.path().join(format!("{name}.log"))
+}
+
+/// What a demo agent was given, line by line.
+pub fn log(lab: &Lab, name: &str) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(log_path(lab, name)).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

@@ -1,0 +1,55 @@
+//! Stopping a turn, and clearing what that put back into the input box.
+
+use super::Driver;
+use crate::{
+    api::{ActResponse, Action, EventKind, SessionRequest},
+    engine::{Engine, next_step, now},
+    error::Result,
+    judge::Note,
+    words::{State, StateName},
+};
+use std::time::Duration;
+
+/// How long an agent may take to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+impl Engine {
+    /// Stops the turn that runs. An agent that does not work is left alone.
+    pub fn interrupt(&self, request: &SessionRequest) -> Result<ActResponse> {
+        let driver = Driver::take(self, &request.session)?;
+        let (sighting, judged) = driver.look()?;
+        let was = judged.outcome.verdict.status();
+        let mut done = "not_working";
+        let mut detail = None;
+        let working = matches!(judged.outcome.verdict.state, State::Working { .. });
+        let draft_before = judged.outcome.signals.draft.is_some();
+        if working {
+            driver.press(&sighting, &[&driver.profile.keys.interrupt])?;
+            let (stopped, ..) = driver.watch(STOP_LIMIT, |_, judged| {
+                (judged.outcome.verdict.state.name() != StateName::Working).then_some(())
+            })?;
+            done = if stopped.is_some() { "interrupted" } else { "not_confirmed" };
+            let (_, judged) = driver.look()?;
+            // A turn that had shown nothing yet comes back as a draft; left there, it would join the next prompt.
+            if !draft_before && judged.outcome.signals.draft.is_some() {
+                driver.press(&sighting, &[&driver.profile.keys.clear])?;
+                detail = Some("the prompt came back into the input box and was cleared".to_owned());
+            }
+            let journal = self.journal()?;
+            let state = judged.outcome.verdict.state.clone();
+            driver.update(&sighting, |record| {
+                let mut note = Note::line(done);
+                note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
+                record.note(&driver.name, EventKind::Interrupt, &state, now(), note, &journal);
+            })?;
+        }
+        let (sighting, judged) = driver.look()?;
+        let session = self.describe(&sighting, &judged, false);
+        Ok(ActResponse {
+            action: Action { name: session.name.clone(), was, done: done.to_owned(), detail },
+            next: next_step(&session),
+            session: Some(session),
+            cursor: self.cursor()?,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Driving: the one write gate, answers, interrupts.
+//!
+//! Whatever is typed into a session is typed here, by one process at a time (the session's drive lock), after a look
+//! and before a proof. The gate is shut unless that look says that it is open.
+
+pub mod choice;
+pub mod gate;
+
+mod answer;
+mod interrupt;
+mod send;
+mod startup;
+
+pub(crate) use send::seconds;
+
+use crate::{
+    disk::Lock,
+    engine::Engine,
+    error::{Error, Result},
+    judge::{self, Judged, Record},
+    profile::Profile,
+    session::find::Sighting,
+};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a session is looked at while something is expected of it: soon at first, then less often.
+const PACE: [u64; 6] = [15, 25, 40, 60, 100, 150];
+/// How long one process may drive a session before another gives up waiting for it.
+const DRIVE_LIMIT: Duration = Duration::from_secs(60);
+
+/// A session in the hands of one driver.
+pub(crate) struct Driver<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) name: String,
+    pub(crate) profile: Arc<Profile>,
+    _lock: Lock,
+}
+
+impl<'a> Driver<'a> {
+    /// Takes a session in hand, by its exact name.
+    pub(crate) fn take(engine: &'a Engine, name: &str) -> Result<Self> {
+        let store = engine.store()?;
+        let Some((folder, meta)) = store.load(name)? else {
+            return Err(Error::not_found(name, &store.names()?));
+        };
+        let lock = Lock::take(&folder.file("drive.lock"), DRIVE_LIMIT)?;
+        let profile = engine.profiles().get_or_generic(&meta.agent);
+        let profile = profile.ok_or_else(|| Error::not_found(&meta.agent, &[]))?;
+        Ok(Self { engine, name: name.to_owned(), profile, _lock: lock })
+    }
+
+    /// Looks at the session now.
+    pub(crate) fn look(&self) -> Result<(Sighting, Judged)> {
+        self.engine.look_at(&self.name)
+    }
+
+    /// Looks at the session again and again until `found` finds something, or the time is over.
+    pub(crate) fn watch<T>(
+        &self,
+        limit: Duration,
+        mut found: impl FnMut(&Sighting, &Judged) -> Option<T>,
+    ) -> Result<(Option<T>, Sighting, Judged)> {
+        let deadline = Instant::now() + limit;
+        let mut pace = PACE.iter().copied().chain(std::iter::repeat(200));
+        loop {
+            let (sighting, judged) = self.look()?;
+            if let Some(found) = found(&sighting, &judged) {
+                return Ok((Some(found), sighting, judged));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok((None, sighting, judged));
+            }
+            thread::sleep(Duration::from_millis(pace.next().unwrap_or(200)).min(left));
+        }
+    }
+
+    /// Changes the session's record under its lock, and tells the journal what was noted.
+    pub(crate) fn update(&self, sighting: &Sighting, change: impl FnOnce(&mut Record)) -> Result<()> {
+        let journal = self.engine.journal()?;
+        let lock = sighting.folder.lock(self.engine.config().lock_timeout)?;
+        let mut record = judge::read_record(&sighting.folder, &sighting.meta.run_id)
+            .unwrap_or_else(|_| Record::fresh(&sighting.meta.run_id));
+        if judge::flush(&sighting.folder, &record, &journal).is_ok() {
+            record.outbox.clear();
+        }
+        change(&mut record);
+        judge::write_record(&sighting.folder, &record)?;
+        drop(lock);
+        judge::flush(&sighting.folder, &record, &journal)
+    }
+
+    /// Presses keys in the session's pane.
+    pub(crate) fn press(&self, sighting: &Sighting, keys: &[&str]) -> Result<bool> {
+        match &sighting.pane {
+            Some(row) => self.engine.tmux().press(&row.pane_id, keys),
+            None => Ok(false),
+        }
+    }
+}

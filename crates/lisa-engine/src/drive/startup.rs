@@ -1,0 +1,58 @@
+//! Seeing a session through its start. No dialog gets a blind Enter: one is answered only if the caller said yes to
+//! it by name when the session was started.
+
+use super::{Driver, choice};
+use crate::{
+    api::{EventKind, SpawnRequest},
+    engine::now,
+    error::Result,
+    judge::Note,
+    words::{DialogKind, Effect, Prompt, State},
+};
+use std::time::{Duration, Instant};
+
+impl Driver<'_> {
+    /// Waits until the agent is up, answering what the caller said yes to.
+    pub(crate) fn see_through_start(&self, request: &SpawnRequest, limit: Duration) -> Result<()> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (asked, sighting, judged) =
+                self.watch(left, |_, judged| match &judged.outcome.verdict.state {
+                    State::Starting => None,
+                    state => Some(state.prompt().cloned()),
+                })?;
+            let Some(Some(prompt)) = asked else { return Ok(()) };
+            let Some(option) = consented(&prompt, request).and_then(|()| yes(&prompt)) else { return Ok(()) };
+            for key in choice::keys(&prompt, option, &self.profile.keys) {
+                self.press(&sighting, &[&key])?;
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            let journal = self.engine.journal()?;
+            let state = judged.outcome.verdict.state.clone();
+            let note = Note::line(format!("{}: {} (said at the start)", prompt.title, option.label));
+            self.update(&sighting, |record| {
+                record.note(&self.name, EventKind::Answer, &state, now(), note, &journal);
+            })?;
+            // The same dialog must be gone before anything else is pressed.
+            self.watch(Duration::from_secs(8), |_, judged| {
+                let shown = judged.outcome.verdict.state.prompt();
+                (shown.map(|shown| &shown.id) != Some(&prompt.id)).then_some(())
+            })?;
+        }
+    }
+}
+
+/// Whether the caller said yes to this very dialog.
+fn consented(prompt: &Prompt, request: &SpawnRequest) -> Option<()> {
+    match prompt.dialog? {
+        DialogKind::Trust => request.trust.then_some(()),
+        DialogKind::Bypass => request.dangerous.then_some(()),
+        _ => None,
+    }
+}
+
+/// The option that says yes: never the one that leaves or refuses.
+fn yes(prompt: &Prompt) -> Option<&crate::words::PromptOption> {
+    prompt.options.iter().find(|option| !matches!(option.effect, Effect::Exit | Effect::Deny))
+}

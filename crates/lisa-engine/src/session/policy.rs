@@ -1,0 +1,161 @@
+//! What may be decided without asking anybody: given at a spawn, applied by the agent's own hook.
+//!
+//! The hook must answer within milliseconds, so what it needs is written beside the session when it is started.
+
+use super::{Folder, files::fits};
+use crate::{
+    api::{PermissionPolicy, SpawnRequest},
+    disk,
+    error::{Error, Kind, Result, printable},
+    profile::launch::{Decide, Launch},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+const FILE: &str = "policy.json";
+
+/// What the hook reads.
+#[derive(Debug, Serialize, Deserialize)]
+struct Written {
+    policy: PermissionPolicy,
+    decide: Decide,
+}
+
+/// What the policy decided.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it allowed.
+    pub allowed: bool,
+    /// The tool.
+    pub tool: String,
+    /// What the tool is to do.
+    pub subject: String,
+    /// The pattern that decided.
+    pub pattern: String,
+    /// What the hook prints.
+    pub answer: String,
+}
+
+/// Checks that a policy makes sense and that the agent can follow it.
+pub fn check(request: &SpawnRequest, launch: &Launch) -> Result<()> {
+    let Some(policy) = &request.policy else { return Ok(()) };
+    if launch.decide.is_none() || launch.settings.is_none() {
+        return Err(Error::new(
+            Kind::NotOffered,
+            format!("`{}` has no way to decide permissions without keys", request.agent),
+            "leave the policy out and answer its prompts, or use the agent's own permission settings",
+        ));
+    }
+    let bad = policy.allow.iter().chain(&policy.deny).find(|pattern| parse(pattern).is_none());
+    match bad {
+        Some(bad) => Err(Error::invalid(
+            format!("`{}` is no pattern", printable(bad)),
+            "write a tool's name (Read), or a tool and a pattern: Bash(git status*)",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Writes down what the session's hook needs; takes away what an earlier run had.
+pub fn write(folder: &Folder, launch: &Launch, policy: Option<&PermissionPolicy>) -> Result<()> {
+    let path = folder.file(FILE);
+    let (Some(policy), Some(decide)) = (policy, &launch.decide) else {
+        let _ = std::fs::remove_file(&path);
+        return Ok(());
+    };
+    let written = Written { policy: policy.clone(), decide: decide.clone() };
+    let text = serde_json::to_vec(&written)
+        .map_err(|error| Error::invalid(format!("the policy can not be written: {error}"), "report this"))?;
+    disk::write_atomic(&path, &text)
+}
+
+/// What the policy of a session says to a hook's payload; `None` where it is to be asked.
+pub fn decide(folder: &Path, payload: &Value) -> Option<Decision> {
+    let bytes = disk::read(&folder.join(FILE)).ok()??;
+    let Written { policy, decide } = serde_json::from_slice(&bytes).ok()?;
+    judge(&policy, &decide, payload)
+}
+
+fn judge(policy: &PermissionPolicy, decide: &Decide, payload: &Value) -> Option<Decision> {
+    let text = |pointer: &String| payload.pointer(pointer).and_then(Value::as_str);
+    if text(&decide.event_at) != Some(decide.event.as_str()) {
+        return None;
+    }
+    let tool = text(&decide.tool)?;
+    let subject = decide.subject.iter().find_map(text).unwrap_or_default();
+    let matching =
+        |patterns: &[String]| patterns.iter().find(|pattern| applies(pattern, tool, subject)).cloned();
+    let (allowed, pattern) = match matching(&policy.deny) {
+        Some(pattern) => (false, pattern),
+        None => (true, matching(&policy.allow)?),
+    };
+    let message = Value::from(format!("the policy of this session denies {pattern}")).to_string();
+    let answer = if allowed { decide.allow.clone() } else { decide.deny.replace("{message}", &message) };
+    Some(Decision { allowed, tool: tool.to_owned(), subject: subject.to_owned(), pattern, answer })
+}
+
+fn parse(pattern: &str) -> Option<(&str, Option<&str>)> {
+    let (tool, subject) = match pattern.split_once('(') {
+        Some((tool, rest)) => (tool, Some(rest.strip_suffix(')')?)),
+        None => (pattern, None),
+    };
+    let named = !tool.is_empty() && tool.chars().all(|c| c.is_alphanumeric() || "_-.*".contains(c));
+    named.then_some((tool, subject))
+}
+
+fn applies(pattern: &str, tool: &str, subject: &str) -> bool {
+    let Some((wanted, pattern)) = parse(pattern) else { return false };
+    // A command that chains others is not what a pattern for its beginning means to allow.
+    let chained =
+        |subject: &str| ["&&", "||", ";", "|", "\n", "`", "$("].iter().any(|sign| subject.contains(sign));
+    fits(tool, wanted)
+        && pattern.is_none_or(|pattern| {
+            fits(subject, pattern)
+                && (!chained(subject) || chained(pattern) || !pattern.contains('*') || pattern == "*")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(allow: &[&str], deny: &[&str], tool: &str, subject: &str) -> Option<bool> {
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let policy = PermissionPolicy { allow: list(allow), deny: list(deny) };
+        let decide = Decide {
+            event_at: "/e".into(),
+            event: "Ask".into(),
+            tool: "/tool".into(),
+            subject: vec!["/input/command".into(), "/input/file".into()],
+            allow: "yes".into(),
+            deny: "no {message}".into(),
+        };
+        let payload = serde_json::json!({"e": "Ask", "tool": tool, "input": {"command": subject}});
+        judge(&policy, &decide, &payload).map(|decision| decision.allowed)
+    }
+
+    #[test]
+    fn what_neither_list_names_is_asked() {
+        assert_eq!(decision(&["Read"], &["Bash(rm *)"], "Bash", "ls"), None);
+        assert_eq!(decision(&[], &[], "Bash", "ls"), None);
+    }
+
+    #[test]
+    fn deny_wins_over_allow() {
+        assert_eq!(decision(&["Bash"], &["Bash(rm *)"], "Bash", "rm -rf /"), Some(false));
+        assert_eq!(decision(&["Bash"], &["Bash(rm *)"], "Bash", "ls"), Some(true));
+    }
+
+    #[test]
+    fn a_command_that_chains_another_is_not_what_a_beginning_allows() {
+        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status --short"), Some(true));
+        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status; rm -rf /"), None);
+        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status $(rm -rf /)"), None);
+    }
+
+    #[test]
+    fn a_pattern_that_is_not_closed_is_none() {
+        assert!(parse("Bash(git").is_none() && parse("").is_none() && parse("a b").is_none());
+    }
+}

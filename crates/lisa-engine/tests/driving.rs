@@ -1,0 +1,460 @@
+//! Driving the demo agent on a real tmux: what is said to have happened has happened, exactly once.
+
+#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+
+mod common;
+
+use common::{Lab, demo, log, until};
+use lisa_engine::{
+    api::*,
+    engine::{Cancel, Engine},
+    error::Kind,
+    words::{Attention, Effect, ErrorKind, PromptKind, StateName, Status},
+};
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_secs(15);
+
+fn by_name(session: &str) -> SessionRequest {
+    SessionRequest { session: session.to_owned() }
+}
+
+fn status(engine: &Engine, session: &str) -> Session {
+    engine.status(&by_name(session)).unwrap()
+}
+
+fn send(engine: &Engine, session: &str, text: &str) -> SendResponse {
+    let request =
+        SendRequest { session: session.to_owned(), text: Some(text.to_owned()), ..SendRequest::default() };
+    engine.send(&request).unwrap()
+}
+
+fn wait(engine: &Engine, request: &WaitRequest) -> WaitResponse {
+    engine.wait(request, &Cancel::default(), &mut |_| {}).unwrap()
+}
+
+fn wait_for(engine: &Engine, session: &str, until: &str) -> Session {
+    let request = WaitRequest {
+        sessions: vec![session.to_owned()],
+        until: Some(until.to_owned()),
+        timeout_s: Some(20.0),
+        ..WaitRequest::default()
+    };
+    let answer = wait(engine, &request);
+    assert!(!answer.timed_out, "{session} never became {until}: {:?}", status(engine, session));
+    answer.sessions.into_iter().find(|found| found.name == session).unwrap()
+}
+
+fn answer(engine: &Engine, session: &str, choice: &str) -> AnswerResponse {
+    let request = AnswerRequest {
+        session: session.to_owned(),
+        choice: Some(choice.to_owned()),
+        ..AnswerRequest::default()
+    };
+    engine.answer(&request).unwrap()
+}
+
+fn prompts(lab: &Lab, name: &str) -> Vec<String> {
+    log(lab, name).iter().filter_map(|line| line["text"].as_str().map(str::to_owned)).collect()
+}
+
+fn answers(lab: &Lab, name: &str) -> Vec<serde_json::Value> {
+    log(lab, name).into_iter().filter(|line| line.get("dialog").is_some()).collect()
+}
+
+#[test]
+fn a_prompt_is_submitted_proven_and_its_turn_ends_once() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let spawned = engine.spawn(&demo(&lab, "a", None)).unwrap();
+    assert_eq!(spawned.session.state, StateName::Ready, "{}", spawned.session.reason);
+    let sent = send(&engine, "a", "!think 300ms ; !say All is well.");
+    assert_eq!(sent.receipt.delivered, Delivery::Submitted);
+    assert_eq!(sent.receipt.evidence.as_deref(), Some("hook"));
+    let turn = sent.receipt.turn.unwrap();
+    let ended = wait(
+        &engine,
+        &WaitRequest { turn: Some(turn.clone()), since: Some(spawned.cursor), ..WaitRequest::default() },
+    );
+    let ends: Vec<&Event> = ended.events.iter().filter(|event| event.event == EventKind::TurnEnded).collect();
+    assert_eq!(ends.len(), 1, "{:?}", ended.events);
+    assert_eq!((ends[0].turn.as_deref(), ends[0].detail.as_str()), (Some(turn.as_str()), "finished"));
+    assert_eq!(ends[0].data.as_ref().unwrap()["last_message"], "All is well.");
+    let session = status(&engine, "a");
+    assert_eq!((session.state, session.attention), (StateName::Ready, Attention::Delivered));
+    assert_eq!(session.last_message.as_deref(), Some("All is well."));
+    assert_eq!(prompts(&lab, "a"), ["!think 300ms ; !say All is well."]);
+}
+
+#[test]
+fn a_prompt_of_a_megabyte_and_any_characters_arrives_byte_for_byte() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut text = "-dash 'q' \"d\" ; #{pane_id} $HOME \\ `x` 中文 🎉\tTab\n".repeat(19_000);
+    text.truncate((1 << 20) - 16);
+    while !text.is_char_boundary(text.len()) {
+        text.pop();
+    }
+    // By the start, where it is too long for an argument, and by a send.
+    let spawned = engine.spawn(&demo(&lab, "big", Some(&text))).unwrap();
+    assert_eq!(spawned.receipt.unwrap().delivered, Delivery::Submitted);
+    wait_for(&engine, "big", "ready");
+    assert_eq!(send(&engine, "big", &text).receipt.delivered, Delivery::Submitted);
+    wait_for(&engine, "big", "ready");
+    assert!(prompts(&lab, "big") == [text.clone(), text], "what arrived is something else");
+}
+
+#[test]
+fn a_permission_is_data_and_is_answered_by_its_effect() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    for (name, choice, effect) in [
+        ("once", "allow_once", Effect::AllowOnce),
+        ("always", "2", Effect::AllowAlways),
+        ("no", "Deny", Effect::Deny),
+    ] {
+        engine.spawn(&demo(&lab, name, Some("!permission Bash rm -rf build ; !say gone"))).unwrap();
+        let session = wait_for(&engine, name, "awaiting_permission");
+        let prompt = session.prompt.unwrap();
+        assert_eq!(
+            (prompt.kind, prompt.tool.as_deref(), prompt.command.as_deref()),
+            (PromptKind::Permission, Some("Bash"), Some("rm -rf build"))
+        );
+        assert_eq!(prompt.options.len(), 3);
+        assert_eq!(session.attention, Attention::NeedsYou);
+        let answered = answer(&engine, name, choice);
+        assert_eq!(answered.effect, Some(effect));
+        let log = answers(&lab, name);
+        assert_eq!((log.len(), log[0]["by"].as_str()), (1, Some("digit")), "{log:?}");
+        wait_for(&engine, name, "waiting_input");
+    }
+}
+
+#[test]
+fn text_never_answers_a_dialog() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let dialogs: &[(&str, &str, &[&str])] = &[
+        ("permission", "!permission Bash rm -rf build", &[]),
+        ("write", "!permission Write src/main.rs", &[]),
+        ("question", "!ask Db | Which database? | SQLite: one file | Postgres", &[]),
+        ("multi", "!ask-multi What | Which of these? | Logs | Metrics | Traces", &[]),
+        ("free", "!ask-free Name | What is it called? | Lisa | Bart", &[]),
+        ("plan", "!plan Read the code\\nChange it", &[]),
+        ("trust", "", &["--ask-trust"]),
+        ("login", "", &["--ask-login"]),
+        ("menu", "/model", &[]),
+    ];
+    for (name, prompt, args) in dialogs {
+        let mut request = demo(&lab, name, Some(prompt).filter(|prompt| !prompt.is_empty()).copied());
+        request.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        engine.spawn(&request).unwrap();
+        assert!(
+            until(SHORT, || status(&engine, name).prompt.is_some()),
+            "{name}: {:?}",
+            status(&engine, name)
+        );
+        let before = status(&engine, name).prompt.unwrap();
+        for queue in [false, true] {
+            let request = SendRequest {
+                session: (*name).to_owned(),
+                text: Some("go on 1 2 3".to_owned()),
+                queue,
+                replace_draft: true,
+                ..SendRequest::default()
+            };
+            let sent = engine.send(&request).unwrap();
+            assert_eq!(
+                (sent.receipt.delivered, sent.receipt.refusal),
+                (Delivery::Refused, Some(Refusal::PromptOpen)),
+                "{name}"
+            );
+        }
+        let keys = SendRequest {
+            session: (*name).to_owned(),
+            keys: vec!["Enter".to_owned()],
+            ..SendRequest::default()
+        };
+        assert_eq!(engine.send(&keys).unwrap().receipt.refusal, Some(Refusal::PromptOpen), "{name}");
+        assert_eq!(status(&engine, name).prompt.map(|prompt| prompt.id), Some(before.id), "{name}");
+        assert_eq!(answers(&lab, name), Vec::<serde_json::Value>::new(), "{name} was answered");
+        engine.kill(&KillRequest { session: (*name).to_owned(), force: true }).unwrap();
+    }
+}
+
+#[test]
+fn the_gate_says_why_it_is_shut_and_what_to_do() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "busy", Some("!think 20s"))).unwrap();
+    wait_for(&engine, "busy", "working");
+    let sent = send(&engine, "busy", "more");
+    assert_eq!(sent.receipt.refusal, Some(Refusal::Busy));
+    assert!(sent.next.contains("queue"));
+    let queued = SendRequest {
+        session: "busy".into(),
+        text: Some("!say later".into()),
+        queue: true,
+        ..SendRequest::default()
+    };
+    assert_eq!(engine.send(&queued).unwrap().receipt.delivered, Delivery::Queued);
+
+    engine.spawn(&demo(&lab, "draft", None)).unwrap();
+    let typed = SendRequest {
+        session: "draft".into(),
+        keys: ["h", "a", "l", "f"].map(String::from).to_vec(),
+        ..SendRequest::default()
+    };
+    engine.send(&typed).unwrap();
+    assert!(until(SHORT, || send(&engine, "draft", "whole").receipt.refusal == Some(Refusal::DraftPresent)));
+    let replaced = SendRequest {
+        session: "draft".into(),
+        text: Some("whole".into()),
+        replace_draft: true,
+        ..SendRequest::default()
+    };
+    assert_eq!(engine.send(&replaced).unwrap().receipt.delivered, Delivery::Submitted);
+    assert_eq!(prompts(&lab, "draft"), ["whole"]);
+
+    engine.spawn(&demo(&lab, "dead", Some("!exit 3"))).unwrap();
+    let session = wait_for(&engine, "dead", "exited");
+    assert_eq!((session.status, session.exit.unwrap().code), (Status::Crashed, Some(3)));
+    assert_eq!(send(&engine, "dead", "hello").receipt.refusal, Some(Refusal::PaneDead));
+    assert_eq!(
+        engine
+            .send(&SendRequest { session: "nobody".into(), text: Some("x".into()), ..SendRequest::default() })
+            .unwrap_err()
+            .kind(),
+        Kind::SessionNotFound
+    );
+}
+
+#[test]
+fn copy_mode_is_left_before_a_prompt_is_sent() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "copy", None)).unwrap();
+    let row = lab.tmux().panes(false).unwrap().remove(0);
+    lab.tmux().call(&[lisa_engine::tmux::Cmd::new("copy-mode").args(["-t", &row.pane_id])]).unwrap();
+    assert_eq!(send(&engine, "copy", "!say seen").receipt.delivered, Delivery::Submitted);
+    assert_eq!(prompts(&lab, "copy"), ["!say seen"]);
+}
+
+#[test]
+fn an_answer_to_a_prompt_that_is_gone_presses_nothing() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine
+        .spawn(&demo(&lab, "race", Some("!permission Bash one ; !permission Bash two ; !say done")))
+        .unwrap();
+    let first = wait_for(&engine, "race", "awaiting_permission").prompt.unwrap();
+    answer(&engine, "race", "allow_once");
+    assert!(until(SHORT, || status(&engine, "race").prompt.is_some_and(|prompt| prompt.id != first.id)));
+    let late = AnswerRequest {
+        session: "race".into(),
+        choice: Some("allow_once".into()),
+        prompt_id: Some(first.id),
+        ..AnswerRequest::default()
+    };
+    assert_eq!(engine.answer(&late).unwrap_err().kind(), Kind::PromptChanged);
+    assert_eq!(answers(&lab, "race").len(), 1);
+    // Two who answer the same prompt: one wins, the other is told.
+    let id = status(&engine, "race").prompt.unwrap().id;
+    let both = AnswerRequest { prompt_id: Some(id), ..late };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..2)
+            .map(|_| {
+                let (other, both) = (lab.engine(), both.clone());
+                scope.spawn(move || other.answer(&both).map_err(|error| error.kind()))
+            })
+            .collect();
+        tries.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+    let told = outcomes.into_iter().find_map(Result::err).unwrap();
+    assert!(matches!(told, Kind::NoPrompt | Kind::PromptChanged), "{told:?}");
+    assert_eq!(answers(&lab, "race").len(), 2);
+}
+
+#[test]
+fn questions_are_answered_by_label_in_words_and_page_by_page() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine
+        .spawn(&demo(&lab, "one", Some("!ask Db | Which database? | SQLite: one file | Postgres")))
+        .unwrap();
+    wait_for(&engine, "one", "awaiting_question");
+    assert_eq!(answer(&engine, "one", "postgres").answered, ["Postgres"]);
+    assert_eq!(answers(&lab, "one")[0]["choice"][0]["Db"][0], "Postgres");
+
+    engine.spawn(&demo(&lab, "words", Some("!ask-free Name | What is it called? | Lisa | Bart"))).unwrap();
+    wait_for(&engine, "words", "awaiting_question");
+    let request =
+        AnswerRequest { session: "words".into(), text: Some("Maggie S".into()), ..AnswerRequest::default() };
+    engine.answer(&request).unwrap();
+    assert_eq!(answers(&lab, "words")[0]["choice"][0]["Name"][0], "Maggie S");
+
+    let many = r#"!ask-many [{"header":"Db","question":"Which db?","options":["A","B"]},{"header":"Auth","question":"Which auth?","options":["X","Y"]}]"#;
+    engine.spawn(&demo(&lab, "form", Some(many))).unwrap();
+    wait_for(&engine, "form", "awaiting_question");
+    let request = AnswerRequest {
+        session: "form".into(),
+        choices: vec!["B".into(), "Y".into()],
+        ..AnswerRequest::default()
+    };
+    engine.answer(&request).unwrap();
+    assert_eq!(answers(&lab, "form")[0]["choice"].to_string(), r#"[{"Db":["B"]},{"Auth":["Y"]}]"#);
+
+    engine
+        .spawn(&demo(&lab, "multi", Some("!ask-multi What | Which of these? | Logs | Metrics | Traces")))
+        .unwrap();
+    wait_for(&engine, "multi", "awaiting_question");
+    let request = AnswerRequest {
+        session: "multi".into(),
+        choices: vec!["Logs".into(), "Traces".into()],
+        ..AnswerRequest::default()
+    };
+    engine.answer(&request).unwrap();
+    assert_eq!(answers(&lab, "multi")[0]["choice"].to_string(), r#"[{"What":["Logs","Traces"]}]"#);
+}
+
+#[test]
+fn an_interrupt_stops_the_turn_and_clears_what_came_back() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "stop", None)).unwrap();
+    let turn = send(&engine, "stop", "!think 30s").receipt.turn.unwrap();
+    wait_for(&engine, "stop", "working");
+    let stopped = engine.interrupt(&by_name("stop")).unwrap();
+    assert_eq!(stopped.action.done, "interrupted");
+    let ended = wait(&engine, &WaitRequest { turn: Some(turn), ..WaitRequest::default() });
+    assert!(!ended.timed_out);
+    assert_eq!(send(&engine, "stop", "!say hello").receipt.delivered, Delivery::Submitted);
+    wait_for(&engine, "stop", "ready");
+    assert_eq!(prompts(&lab, "stop"), ["!think 30s", "!say hello"]);
+    assert_eq!(engine.interrupt(&by_name("stop")).unwrap().action.done, "not_working");
+}
+
+#[test]
+fn start_up_dialogs_are_answered_only_with_the_callers_word() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let ask = |name: &str, trust| {
+        let mut request = demo(&lab, name, None);
+        request.args.push("--ask-trust".to_owned());
+        request.trust = trust;
+        engine.spawn(&request).unwrap().session.state
+    };
+    assert_eq!(ask("untold", false), StateName::AwaitingDialog);
+    assert_eq!(answers(&lab, "untold"), Vec::<serde_json::Value>::new());
+    assert_eq!(ask("told", true), StateName::Ready);
+    assert_eq!(answers(&lab, "told")[0]["choice"], "Yes, trust it");
+    let mut request = demo(&lab, "bypass", None);
+    request.dangerous = true;
+    assert_eq!(engine.spawn(&request).unwrap().session.state, StateName::Ready);
+    assert_eq!(answers(&lab, "bypass")[0]["choice"], "Yes, I accept");
+}
+
+#[test]
+fn a_policy_decides_without_keys_and_says_so() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut request = demo(
+        &lab,
+        "policy",
+        Some("!permission Bash git status ; !permission Bash rm -rf / ; !permission Write x ; !say end"),
+    );
+    request.policy =
+        Some(PermissionPolicy { allow: vec!["Bash(git *)".into()], deny: vec!["Bash(rm *)".into()] });
+    let cursor = engine.spawn(&request).unwrap().cursor;
+    wait_for(&engine, "policy", "awaiting_permission");
+    assert_eq!(status(&engine, "policy").prompt.unwrap().tool.as_deref(), Some("Write"));
+    let events = wait(
+        &engine,
+        &WaitRequest {
+            since: Some(cursor.saturating_sub(1)),
+            timeout_s: Some(0.0),
+            ..WaitRequest::default()
+        },
+    )
+    .events;
+    let decided: Vec<&str> = events
+        .iter()
+        .filter(|event| event.event == EventKind::Policy)
+        .map(|event| event.detail.as_str())
+        .collect();
+    assert_eq!(decided, ["allowed Bash git status by Bash(git *)", "denied Bash rm -rf / by Bash(rm *)"]);
+}
+
+#[test]
+fn a_session_that_ended_is_resumed_under_its_name() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "back", Some("!say first"))).unwrap();
+    wait_for(&engine, "back", "ready");
+    let run = status(&engine, "back").run_id;
+    assert_eq!(
+        engine
+            .resume(&ResumeRequest { session: "back".into(), ..ResumeRequest::default() })
+            .unwrap()
+            .action
+            .done,
+        "already_running"
+    );
+    send(&engine, "back", "/exit");
+    wait_for(&engine, "back", "exited");
+    let resumed = engine
+        .resume(&ResumeRequest {
+            session: "back".into(),
+            prompt: Some("!say second".into()),
+            wait_ready_s: Some(10.0),
+        })
+        .unwrap();
+    assert_eq!(resumed.action.done, "resumed");
+    let session = wait_for(&engine, "back", "ready");
+    assert_ne!(session.run_id, run);
+    assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
+}
+
+#[test]
+fn a_failed_turn_names_its_kind() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "fails", Some("!think 100ms ; !fail rate_limit Too many requests"))).unwrap();
+    let session = wait_for(&engine, "fails", "error");
+    let failure = session.error.unwrap();
+    assert_eq!((failure.kind, failure.recoverable), (ErrorKind::RateLimit, true));
+    assert_eq!(session.attention, Attention::NeedsYou);
+}
+
+#[test]
+fn a_wait_is_woken_for_any_or_all_and_can_be_cancelled() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "quick", Some("!think 400ms ; !say one"))).unwrap();
+    engine.spawn(&demo(&lab, "slow", Some("!think 2500ms ; !say two"))).unwrap();
+    let both = |mode| WaitRequest {
+        sessions: vec!["quick".into(), "slow".into()],
+        mode,
+        timeout_s: Some(15.0),
+        ..WaitRequest::default()
+    };
+    wait(&engine, &both(WaitMode::Any));
+    assert_eq!(status(&engine, "slow").state, StateName::Working, "any comes first");
+    let all = wait(&engine, &both(WaitMode::All));
+    assert!(!all.timed_out && all.sessions.len() == 2);
+    engine.spawn(&demo(&lab, "long", Some("!think 60s"))).unwrap();
+    let cancel = Cancel::default();
+    let request =
+        WaitRequest { sessions: vec!["long".into()], timeout_s: Some(30.0), ..WaitRequest::default() };
+    let waiter = std::thread::spawn({
+        let (engine, cancel) = (engine.clone(), cancel.clone());
+        move || engine.wait(&request, &cancel, &mut |_| {}).unwrap_err().kind()
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    cancel.cancel();
+    assert_eq!(waiter.join().unwrap(), Kind::Cancelled);
+    assert_eq!(status(&engine, "long").state, StateName::Working, "a wait never touches the session");
+    let unknown = WaitRequest { sessions: vec!["lnog".into()], ..WaitRequest::default() };
+    assert!(engine.wait(&unknown, &Cancel::default(), &mut |_| {}).unwrap_err().hint().contains("long"));
+}
