@@ -3,7 +3,7 @@
 use crate::evidence::{Claim, Evidence, Source};
 use crate::memory::{Ask, Memory};
 use crate::observation::Observation;
-use crate::profile::Profile;
+use crate::profile::{AskKind, Profile};
 use crate::prompt;
 use crate::screen::Layout;
 use crate::words::{Activity, Confidence, Prompt, PromptKind, State};
@@ -167,9 +167,11 @@ impl<'a> Case<'a> {
         let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
         let tool = folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned());
         let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
+        let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
+        let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
         let plain = Ask {
-            kind: PromptKind::Permission,
-            dialog: None,
+            kind,
+            dialog,
             tool,
             command: None,
             file: None,
