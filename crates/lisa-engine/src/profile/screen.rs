@@ -15,6 +15,8 @@ pub struct Screen {
     pub head: Option<Rx>,
     /// A horizontal line that sets dialogs apart from the conversation.
     pub rule: Option<Rx>,
+    /// How the echo of a prompt begins, in agents that mark the end of every turn.
+    pub prompt: Option<Rx>,
     /// A line that ends a message and says nothing by itself.
     pub end: Option<Rx>,
     /// How a message of the agent begins; the rest of the line is its first words.
