@@ -2,8 +2,8 @@
 
 use crate::evidence::{Claim, Evidence, Source};
 use crate::memory::{Ask, Memory};
-use crate::observation::Observation;
-use crate::profile::Profile;
+use crate::observation::{At, Observation};
+use crate::profile::{AskKind, Profile};
 use crate::prompt;
 use crate::screen::Layout;
 use crate::words::{Activity, Confidence, Prompt, PromptKind, State};
@@ -16,6 +16,9 @@ const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
 
 /// How long a channel must have stood for it to be no mere lag.
 pub(crate) const SETTLED_MS: u64 = 2_000;
+
+/// How soon after the start an event can only be one of an earlier run of the same conversation.
+const HISTORY_MS: u64 = 500;
 
 /// What a row of the table decides, or why it does not.
 pub(crate) type Ruling = Result<Decided, Cow<'static, str>>;
@@ -87,8 +90,32 @@ impl<'a> Case<'a> {
                 Claim::Working { .. } | Claim::TurnOver { .. } | Claim::Failed { .. } | Claim::Interrupted
             )
         };
+        // What was already written when the session started tells of an earlier run.
+        let of_this_run = |item: &&Evidence| item.since.since(self.obs.spawned_at) >= HISTORY_MS;
         let told = self.evidence.iter().filter(|item| EVENTS.contains(&item.source)).filter(about_turn);
-        told.max_by_key(|item| (item.since, std::cmp::Reverse(item.source)))
+        let told = told.filter(of_this_run);
+        told.max_by_key(|item| (self.told_at(item), std::cmp::Reverse(item.source)))
+    }
+
+    /// When an event channel came to say what it says about the turn. A turn that runs was told of when it was opened:
+    /// a late sign of life does not open again what another channel has closed since.
+    fn told_at(&self, item: &Evidence) -> At {
+        let fold = match item.source {
+            Source::Hook => &self.memory.hooks,
+            Source::Notify => &self.memory.notify,
+            Source::Transcript => &self.memory.transcript,
+            _ => return item.since,
+        };
+        if matches!(item.claim, Claim::Working { .. }) { fold.phase_at } else { item.since }
+    }
+
+    /// Whether the conversation on the screen ends in a prompt that nothing has finished yet.
+    pub(crate) fn turn_unfinished(&self) -> bool {
+        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else { return false };
+        let rows = layout.rows();
+        let asked = layout.blocks().iter().any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
+        let ended = ["turn_over", "failed", "interrupted"].iter().any(|word| self.find(Source::Screen, word).is_some());
+        asked && !ended
     }
 
     /// The evidence that the turn ended in this way.
@@ -170,9 +197,11 @@ impl<'a> Case<'a> {
         let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
         let tool = folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned());
         let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
+        let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
+        let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
         let plain = Ask {
-            kind: PromptKind::Permission,
-            dialog: None,
+            kind,
+            dialog,
             tool,
             command: None,
             file: None,

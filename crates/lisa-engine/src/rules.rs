@@ -321,6 +321,9 @@ fn input_ready(case: &Case<'_>) -> Ruling {
     let up = case.of_claim("up").next().or_else(|| case.find(Source::Screen, "turn_over"));
     let up = up.ok_or("nothing shows that the agent is up")?;
     case.takes_input()?;
+    if case.turn_unfinished() {
+        return Err("the conversation ends in a prompt that nothing has finished".into());
+    }
     Ok(Decided::new(case.ready(), vec![up, shown]))
 }
 

@@ -1,8 +1,9 @@
 //! The structure of an agent's screen, as its profile describes it.
 
-use super::{Pattern, Rx};
+use super::{AskKind, Pattern, Rx};
 use crate::words::{Activity, DialogKind, Effect, PromptKind};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The structure of a screen.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -14,6 +15,8 @@ pub struct Screen {
     pub head: Option<Rx>,
     /// A horizontal line that sets dialogs apart from the conversation.
     pub rule: Option<Rx>,
+    /// How the echo of a prompt begins, in agents that mark the end of every turn.
+    pub prompt: Option<Rx>,
     /// A line that ends a message and says nothing by itself.
     pub end: Option<Rx>,
     /// How a message of the agent begins; the rest of the line is its first words.
@@ -139,6 +142,12 @@ pub struct Dialogs {
     pub file: Option<Rx>,
     /// Where a form of several questions says which one is shown: groups 1 and 2.
     pub step: Option<Rx>,
+    /// One tab of a form of several questions; those that are answered have a group that matches.
+    pub tab: Option<Rx>,
+    /// The first line of a dialog, where neither a line nor the conversation sets it apart.
+    pub top: Option<Rx>,
+    /// Tools whose call is itself a prompt, where only the call is known.
+    pub tools: BTreeMap<String, AskKind>,
     /// An option that takes an answer in free text.
     pub free_text: Option<Rx>,
     /// A mark on a list that goes on beyond the screen.
@@ -165,6 +174,9 @@ pub struct DialogRule {
     pub dialog: Option<DialogKind>,
     /// The line that asks.
     pub pattern: Pattern,
+    /// Whether that line is only a heading, and the next one asks.
+    #[serde(default)]
+    pub heading: bool,
     /// Whether the dialog takes free text as its answer.
     #[serde(default)]
     pub free_text: bool,

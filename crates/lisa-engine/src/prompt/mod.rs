@@ -19,6 +19,8 @@ use std::ops::Range;
 
 /// How many lines at the end of a dialog may carry its hints.
 const HINT_LINES: usize = 3;
+/// How many blank rows set a dialog apart, where no line does.
+const GAP_ROWS: usize = 4;
 /// How much of a dialog's text is kept.
 const BODY_LIMIT: usize = 4_000;
 
@@ -45,8 +47,12 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         let row = lines.iter().rposition(|line| rule.pattern.is_match(line))?;
         Some((rule, row))
     });
-    let first_text = lines.iter().position(|line| is_text(profile, line)).unwrap_or(0);
-    let title_row = asked.map_or(first_text, |(_, row)| row);
+    let text_from = |start: usize| (start..lines.len()).find(|row| is_text(profile, &lines[*row]));
+    let title_row = match asked {
+        Some((rule, row)) if rule.heading => text_from(row + 1).filter(|next| !listed.rows.contains(next)).unwrap_or(row),
+        Some((_, row)) if !listed.rows.contains(&row) => row,
+        _ => text_from(0).unwrap_or(0),
+    };
     let (kind, dialog) = match asked {
         Some((rule, _)) => (rule.kind, rule.dialog),
         None => (PromptKind::Dialog, Some(DialogKind::Menu)),
@@ -137,11 +143,20 @@ fn region(profile: &Profile, layout: &Layout<'_>) -> Range<usize> {
         if profile.screen.rule.as_ref().is_some_and(|rule| rule.is_match(line)) {
             ruled = Some(row);
         }
+        let above = row.checked_sub(GAP_ROWS).and_then(|from| rows.get(from..=row));
+        let gap = above.is_some_and(|rows| rows.iter().all(|row| row.is_empty()));
+        if gap && profile.screen.rule.is_none() && start < rows.len() {
+            below_conversation = true;
+            break;
+        }
         start = row;
     }
     // Where nothing of the conversation is left, the dialog may begin above the screen, and its first line with it.
     let cut_off = !below_conversation && rows.first().is_some_and(|row| !row.is_empty());
-    ruled.filter(|_| !cut_off).unwrap_or(start)..rows.len()
+    let top = profile.dialog.top.as_ref();
+    let topmost = || rows.iter().rposition(|line| top.is_some_and(|top| top.is_match(line)));
+    let start = ruled.filter(|_| !cut_off).or_else(|| topmost().filter(|row| *row >= start)).unwrap_or(start);
+    start..rows.len()
 }
 
 fn unframe<'a>(profile: &Profile, row: &'a str) -> Cow<'a, str> {
@@ -165,9 +180,17 @@ fn is_text(profile: &Profile, line: &str) -> bool {
     !ruled && line.chars().any(char::is_alphanumeric)
 }
 
+/// Which question of several is shown: as the dialog says it, or as its tabs do.
 fn step(profile: &Profile, lines: &[Cow<'_, str>]) -> Option<PromptStep> {
-    let pattern = profile.dialog.step.as_ref()?;
-    let found = lines.iter().find_map(|line| pattern.captures(line))?;
-    let number = |group: usize| found.get(group)?.as_str().parse().ok();
-    Some(PromptStep { number: number(1)?, of: number(2)? })
+    let grammar = &profile.dialog;
+    let told = grammar.step.as_ref().and_then(|pattern| lines.iter().find_map(|line| pattern.captures(line)));
+    if let Some(found) = told {
+        let number = |group: usize| found.get(group)?.as_str().parse().ok();
+        return Some(PromptStep { number: number(1)?, of: number(2)? });
+    }
+    let tab = grammar.tab.as_ref()?;
+    let tabs = lines.iter().map(|line| tab.captures_iter(line).collect::<Vec<_>>()).find(|tabs| tabs.len() > 1)?;
+    let answered = tabs.iter().filter(|found| found.get(1).is_some()).count();
+    let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    Some(PromptStep { number: count((answered + 1).min(tabs.len())), of: count(tabs.len()) })
 }

@@ -1,7 +1,7 @@
 //! The options of a dialog.
 
 use crate::profile::Profile;
-use crate::words::{Effect, Prompt, PromptKind, PromptOption};
+use crate::words::{DialogKind, Effect, Prompt, PromptKind, PromptOption};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -83,7 +83,9 @@ fn join_wrapped(
     }
     let first_word = text.split_whitespace().next().map_or(0, |word| word.chars().count());
     let filled = lines[before].chars().count() + 1 + first_word >= width.saturating_sub(2);
-    if let Some(option) = listed.options.last_mut().filter(|_| filled) {
+    // A label that is followed by a description in a column of its own is whole.
+    let described = lines[before].trim().contains("  ");
+    if let Some(option) = listed.options.last_mut().filter(|_| filled && !described) {
         option.label = format!("{} {text}", option.label);
         listed.rows.insert(row);
     }
@@ -108,11 +110,12 @@ fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>]) -> Listed {
 /// Says of each option what choosing it does.
 pub(super) fn name_effects(profile: &Profile, prompt: &mut Prompt) {
     let kind = prompt.kind;
+    let list = matches!(prompt.dialog, Some(DialogKind::Menu | DialogKind::Picker));
     for option in &mut prompt.options {
         let rules = profile.dialog.effect.iter();
         let mut fitting = rules.filter(|rule| rule.kind.is_none_or(|of| of == kind));
         let named = fitting.find(|rule| rule.pattern.is_match(&option.label)).map(|rule| rule.effect);
         let usual = if kind == PromptKind::Question { Effect::Choose } else { Effect::Other };
-        option.effect = named.unwrap_or(usual);
+        option.effect = if list { Effect::Choose } else { named.unwrap_or(usual) };
     }
 }

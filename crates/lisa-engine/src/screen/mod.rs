@@ -184,7 +184,9 @@ impl<'a> Layout<'a> {
                 (closing, closing + 1)
             }
             None => {
-                let blank = (first + 1..self.rows.len()).find(|row| self.rows[*row].trim().is_empty());
+                // A draft may have blank lines; it goes at least as far as the cursor.
+                let from = cursor.filter(|row| shape.cursor_inside && *row > first).unwrap_or(first) + 1;
+                let blank = (from..self.rows.len()).find(|row| self.rows[*row].trim().is_empty());
                 let end = blank.unwrap_or(self.rows.len());
                 (end, end)
             }
