@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod config;
+pub mod engine;
 pub mod error;
 pub mod observation;
 pub mod profile;
