@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The schema of a tool's parameters, with bounds and words that the engine's types do not carry.
 pub fn input<T: JsonSchema>(refine: impl FnOnce(&mut Properties)) -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
-    let mut object = generate::<T>(settings);
+    let mut object = generate::<T>(settings, Portable { meanings: true });
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         refine(&mut Properties(properties));
     }
@@ -27,7 +27,7 @@ pub fn input<T: JsonSchema>(refine: impl FnOnce(&mut Properties)) -> Arc<JsonObj
 
 /// The schema of a tool's structured answer.
 pub fn output<T: JsonSchema>() -> Arc<JsonObject> {
-    Arc::new(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
+    Arc::new(generate::<T>(SchemaSettings::draft2020_12().for_serialize(), Portable { meanings: false }))
 }
 
 /// The parameters of one tool, to be refined.
@@ -66,8 +66,8 @@ impl Properties<'_> {
     }
 }
 
-fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
-    let generator = settings.with_transform(RecursiveTransform(Portable)).into_generator();
+fn generate<T: JsonSchema>(settings: SchemaSettings, portable: Portable) -> JsonObject {
+    let generator = settings.with_transform(RecursiveTransform(portable)).into_generator();
     let schema = generator.into_root_schema_for::<T>();
     let Value::Object(mut object) = schema.to_value() else { return JsonObject::new() };
     for noise in ["$schema", "title", "description"] {
@@ -80,7 +80,11 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
 const FORMATS: &[&str] = &["date-time"];
 
 #[derive(Clone)]
-struct Portable;
+struct Portable {
+    /// Whether each word's meaning goes into the description: a model needs it to choose one, and hardly to read
+    /// one, and some clients put output schemas before the model.
+    meanings: bool,
+}
 
 impl Transform for Portable {
     fn transform(&mut self, schema: &mut Schema) {
@@ -101,8 +105,16 @@ impl Transform for Portable {
         if let Some(Value::Array(words)) = object.get_mut("enum") {
             words.retain(|word| !word.is_null());
         }
-        words_as_enum(object);
+        words_as_enum(object, self.meanings);
+        if let Some(Value::String(text)) = object.get_mut("description") {
+            *text = one_line(text);
+        }
     }
+}
+
+/// A description as one line, however its doc comment was wrapped.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `anyOf: [X, null]` is X that may be absent.
@@ -116,8 +128,8 @@ fn without_null_branch(object: &mut Map<String, Value>) {
     }
 }
 
-/// `oneOf` of constants, each with its meaning, is an `enum` whose description says the meanings.
-fn words_as_enum(object: &mut Map<String, Value>) {
+/// `oneOf` of constants, each with its meaning, is an `enum` whose description may say the meanings.
+fn words_as_enum(object: &mut Map<String, Value>, with_meanings: bool) {
     let Some(Value::Array(branches)) = object.get("oneOf") else { return };
     let mut words = Vec::new();
     let mut meanings = Vec::new();
@@ -131,7 +143,7 @@ fn words_as_enum(object: &mut Map<String, Value>) {
     object.remove("oneOf");
     object.insert("type".to_owned(), json!("string"));
     object.insert("enum".to_owned(), Value::Array(words));
-    if !meanings.is_empty() {
+    if with_meanings && !meanings.is_empty() {
         let own = object.get("description").and_then(Value::as_str).unwrap_or_default();
         let text = format!("{own} {}", meanings.join(" ")).trim().to_owned();
         object.insert("description".to_owned(), json!(text));

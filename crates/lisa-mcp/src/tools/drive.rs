@@ -60,7 +60,8 @@ fn check_answer(request: &AnswerRequest) -> Result<(), Error> {
 
 #[tool_router(router = drive_router, vis = "pub(super)")]
 impl Lisa {
-    /// Give a running agent its next prompt (`text`), or press keys (`keys`). The text is pasted whole, submitted,
+    /// Give a running agent its next prompt (`text`), or press keys (`keys`). Use this when its turn is over (state
+    /// ready) and there is more to do. The text is pasted whole, submitted,
     /// and proven to have been taken; the answer is a receipt with `delivered` (submitted, queued, refused,
     /// unconfirmed) and the `turn` it began. Refused means nothing was typed: `refusal` and `hint` say what to do
     /// instead. Not for a question, permission or other dialog: answer_prompt. Next: wait_sessions.
@@ -79,7 +80,7 @@ impl Lisa {
     }
 
     /// Answer what a session is blocked on (state awaiting_permission, awaiting_question, awaiting_plan or
-    /// awaiting_dialog). Give `choice`: an option's key, its label, or its effect (allow_once, allow_always,
+    /// awaiting_dialog). Use this whenever a session has a `prompt`. Give `choice`: an option's key, its label, or its effect (allow_once, allow_always,
     /// deny); or `choices` for several; or `text` where the prompt takes free text. Give `prompt_id` as you read
     /// it: if another prompt is open by now, nothing is pressed. Read `prompt.command` and `prompt.body` before
     /// you allow anything. Next: wait_sessions.

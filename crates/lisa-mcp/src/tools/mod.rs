@@ -7,7 +7,7 @@ mod read;
 mod spawn;
 pub(crate) mod wait;
 
-use crate::{failure::Failure, fit, server::Lisa};
+use crate::{failure::Failure, fit, schema::one_line, server::Lisa};
 use rmcp::{
     handler::server::tool::ToolRouter,
     model::{CallToolResponse, CallToolResult, MetaObject},
@@ -19,12 +19,16 @@ pub(crate) type Answer = Result<CallToolResponse, Failure>;
 
 /// All tools. Built once for a server: it costs more than a call does.
 pub(crate) fn router() -> ToolRouter<Lisa> {
-    Lisa::spawn_router()
+    let mut router = Lisa::spawn_router()
         + Lisa::drive_router()
         + Lisa::wait_router()
         + Lisa::look_router()
         + Lisa::read_router()
-        + Lisa::end_router()
+        + Lisa::end_router();
+    for route in router.map.values_mut() {
+        route.attr.description = route.attr.description.as_deref().map(|text| one_line(text).into());
+    }
+    router
 }
 
 /// A structured answer that fits.

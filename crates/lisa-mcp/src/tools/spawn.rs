@@ -18,6 +18,12 @@ fn spawn_input() -> Arc<JsonObject> {
                 "Wait up to this many seconds (0 to 600) for the agent to be ready or blocked before answering; \
                  0 does not wait.",
             )
+            .describe(
+                "policy",
+                "What may be decided without asking anybody: patterns to allow and to deny. A pattern is a tool's \
+                 name (`Read`), or a tool and a pattern for its command or file (`Bash(git status*)`). Deny wins; \
+                 what neither names is asked. Nothing is decided unless said.",
+            )
             .inside("size", |size| {
                 size.bounds("columns", 20, 1000).bounds("rows", 5, 500);
             });
