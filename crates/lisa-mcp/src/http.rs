@@ -1,6 +1,6 @@
 //! The server over HTTP: on loopback, with a bearer token, and never for web pages.
 
-use crate::{cli::HttpFlags, log, server::Lisa, token, token::Token};
+use crate::{cli::HttpFlags, log, token, token::Token};
 use axum::{
     Router,
     extract::{Request, State},
@@ -13,8 +13,11 @@ use lisa_engine::{
     config::Environment,
     error::{Error, Kind, Result},
 };
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+use rmcp::{
+    ServerHandler,
+    transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+    },
 };
 use std::{
     net::{IpAddr, SocketAddr, ToSocketAddrs},
@@ -116,8 +119,12 @@ fn hosts(addresses: &[SocketAddr], allowed: &[String]) -> Result<Vec<String>> {
     Ok(hosts)
 }
 
-/// Serves until `ends`; says on standard error where it listens.
-pub async fn serve(lisa: Lisa, door: Door, ends: CancellationToken) -> Result<()> {
+/// Serves until `ends`; says on standard error where it listens. Each client gets a clone of the handler.
+pub async fn serve<S: ServerHandler + Clone>(
+    handler: S,
+    mut door: Door,
+    ends: CancellationToken,
+) -> Result<()> {
     let listener = TcpListener::bind(door.addresses.as_slice()).await.map_err(|error| {
         Error::new(
             Kind::Io,
@@ -128,7 +135,10 @@ pub async fn serve(lisa: Lisa, door: Door, ends: CancellationToken) -> Result<()
     let address =
         listener.local_addr().map_err(|error| Error::new(Kind::Io, error.to_string(), "try again"))?;
     log::say(&format!("listening on http://{address}/mcp"));
-    let app = app(lisa, &door, ends.clone());
+    // Clients that send an Origin send the server's own; no page is ever served from there.
+    let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port()));
+    door.origins.extend(own);
+    let app = app(handler, &door, ends.clone());
     let listener = listener.tap_io(|stream| {
         // Small answers would otherwise wait 40 ms for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
@@ -141,7 +151,7 @@ pub async fn serve(lisa: Lisa, door: Door, ends: CancellationToken) -> Result<()
     }
 }
 
-fn app(lisa: Lisa, door: &Door, ends: CancellationToken) -> Router {
+fn app<S: ServerHandler + Clone>(handler: S, door: &Door, ends: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(door.hosts.clone())
         .with_allowed_origins(door.origins.clone())
@@ -150,7 +160,7 @@ fn app(lisa: Lisa, door: &Door, ends: CancellationToken) -> Router {
         .with_cancellation_token(ends);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(KEEP_ALIVE);
-    let service = StreamableHttpService::new(move || Ok(lisa.clone()), Arc::new(sessions), config);
+    let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config);
     Router::new()
         .nest_service("/mcp", service)
         .layer(middleware::from_fn_with_state(door.token.clone(), check_token))
