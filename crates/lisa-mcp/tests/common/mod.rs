@@ -19,7 +19,10 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lisa-mcp"));
     command.env_clear();
-    command.env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let mut path = Path::new(env!("CARGO_BIN_EXE_lisa-mcp")).parent().unwrap().as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    command.env("HOME", home).env("PATH", path).env("LANG", "C.UTF-8");
     command.env("LISA_STATE_DIR", home.join("state")).env("LISA_CONFIG_DIR", home.join("config"));
     command.env("LISA_TMUX_SOCKET", home.join("tmux")).current_dir(home);
     command
@@ -32,18 +35,22 @@ pub struct Client {
     output: Receiver<Value>,
     last: u64,
     pub notes: VecDeque<Value>,
-    pub home: tempfile::TempDir,
+    home: Option<tempfile::TempDir>,
 }
 
 impl Client {
     /// Starts a server with these options, without saying anything yet.
     pub fn silent(options: &[&str]) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::again(tempfile::tempdir().unwrap(), options)
+    }
+
+    /// Starts a server in the world of an earlier one.
+    pub fn again(home: tempfile::TempDir, options: &[&str]) -> Self {
         let mut command = command(home.path());
         command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let output = lines(child.stdout.take().unwrap());
-        Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), home }
+        Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), home: Some(home) }
     }
 
     /// Starts a server and shakes hands as a client of 2025-06-18.
@@ -116,6 +123,13 @@ impl Client {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         result["structuredContent"].clone()
+    }
+
+    /// The client goes away, and its server with it; what is left is their world.
+    pub fn restart(mut self) -> tempfile::TempDir {
+        drop(self.input.take());
+        self.child.wait().unwrap();
+        self.home.take().unwrap()
     }
 
     /// The client goes away; the server's exit code.
