@@ -3,12 +3,15 @@
 use std::io::{self, Write};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-/// Logs what `LISA_LOG` asks for (`warn` unless said). A filter that can not be read is named, and the rest goes on.
+/// Warnings, but not the protocol library's about each mistake of a client: those are answered.
+const UNLESS_SAID: &str = "warn,rmcp=error";
+
+/// Logs what `LISA_LOG` asks for (warnings unless said). A filter that can not be read is named, and the rest goes on.
 pub fn start(filter: Option<&str>) {
-    let wanted = filter.unwrap_or("warn");
+    let wanted = filter.unwrap_or(UNLESS_SAID);
     let (filter, fault) = match EnvFilter::try_new(wanted) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new("warn"), Some(error)),
+        Err(error) => (EnvFilter::new(UNLESS_SAID), Some(error)),
     };
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)

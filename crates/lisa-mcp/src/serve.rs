@@ -7,7 +7,7 @@ use crate::{
     token,
 };
 use lisa_engine::{
-    config::{Environment, Policy},
+    config::{Config, Environment, Policy},
     engine::{Caller, Engine},
     error::{Error, Kind, Result},
 };
@@ -27,8 +27,8 @@ pub fn open(flags: &PolicyFlags) -> Result<Engine> {
 fn caller(flags: &PolicyFlags) -> Result<Caller> {
     let mut caller = Caller::this_process()?;
     caller.env = environment(&caller.env, flags);
-    let engine = Engine::open(caller.clone())?;
-    if let Some(policy) = narrowed(&engine.config().policy, flags)? {
+    if forbids_something(flags) {
+        let policy = narrowed(&Config::load(&caller.env)?.policy, flags)?;
         connect_policy(&mut caller, policy)?;
     }
     Ok(caller)
@@ -55,11 +55,13 @@ fn environment(given: &Environment, flags: &PolicyFlags) -> Environment {
     Environment::from_pairs(kept.chain(added))
 }
 
-/// What `config.toml` allows, less what the flags forbid; `None` if they forbid nothing.
-fn narrowed(configured: &Policy, flags: &PolicyFlags) -> Result<Option<Policy>> {
-    if (PolicyFlags { max_sessions: None, max_depth: None, ..flags.clone() }) == PolicyFlags::default() {
-        return Ok(None);
-    }
+/// Whether the flags say more than limits, which go by the environment.
+fn forbids_something(flags: &PolicyFlags) -> bool {
+    (PolicyFlags { max_sessions: None, max_depth: None, ..flags.clone() }) != PolicyFlags::default()
+}
+
+/// What `config.toml` allows, less what the flags forbid.
+fn narrowed(configured: &Policy, flags: &PolicyFlags) -> Result<Policy> {
     let mut policy = configured.clone();
     let agent = |agent: &String| configured.agents.is_empty() || configured.agents.contains(agent);
     policy.agents = both("--allow-agent", &configured.agents, &flags.allow_agent, agent)?;
@@ -68,7 +70,7 @@ fn narrowed(configured: &Policy, flags: &PolicyFlags) -> Result<Option<Policy>> 
     policy.roots = both("--allow-root", &configured.roots, &flags.allow_root, root)?;
     policy.denied_flags.extend(flags.deny_flag.iter().cloned());
     policy.allow_dangerous &= !flags.no_dangerous;
-    Ok(Some(policy))
+    Ok(policy)
 }
 
 /// What both the configuration and a flag allow. Nothing at all is an error: an empty list would mean everything.
@@ -171,13 +173,13 @@ mod tests {
             deny_flag: vec!["-y".into()],
             ..PolicyFlags::default()
         };
-        let policy = narrowed(&configured, &flags).unwrap().unwrap();
+        let policy = narrowed(&configured, &flags).unwrap();
         assert_eq!(policy.agents, ["claude"]);
         assert_eq!(policy.roots, [PathBuf::from("/src/a")]);
         assert_eq!(policy.denied_flags, ["-x", "-y"]);
         assert!(!policy.allow_dangerous);
         let limits_only = PolicyFlags { max_depth: Some(1), ..PolicyFlags::default() };
-        assert!(narrowed(&configured, &limits_only).unwrap().is_none());
+        assert!(forbids_something(&flags) && !forbids_something(&limits_only));
         let nothing_left = PolicyFlags { allow_agent: vec!["codex".into()], ..PolicyFlags::default() };
         assert!(narrowed(&configured, &nothing_left).is_err(), "an empty list would allow every agent");
     }

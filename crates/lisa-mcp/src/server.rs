@@ -7,22 +7,25 @@ use crate::{
 };
 use lisa_engine::{
     engine::Engine,
-    error::{Error, Kind},
+    error::{Error, Kind, near_matches, printable},
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
-    handler::server::tool::ToolRouter,
+    handler::server::tool::{ToolCallContext, ToolRouter},
     model::{
-        CancelTaskParams, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
-        GetTaskParams, GetTaskResult, Implementation, JsonObject, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams,
-        ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-        UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
     tool_handler,
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 use tokio::sync::Mutex;
 
 /// What the server tells a model about itself: the loop in a few lines, below the 2 KB that clients keep.
@@ -33,7 +36,8 @@ pub struct Lisa {
     pub(crate) engine: Engine,
     pub(crate) hub: Arc<Hub>,
     pub(crate) cancelled_tasks: Arc<Mutex<HashSet<String>>>,
-    tool_router: Arc<ToolRouter<Lisa>>,
+    /// Built by the first request that needs it: the handshake does not, and clients wait for that.
+    tool_router: Arc<LazyLock<ToolRouter<Lisa>>>,
     subscriptions: Subscriptions,
 }
 
@@ -56,7 +60,7 @@ impl Lisa {
             hub: Arc::new(Hub::new(engine.clone())),
             engine,
             cancelled_tasks: Arc::default(),
-            tool_router: Arc::new(tools::router()),
+            tool_router: Arc::new(LazyLock::new(tools::router)),
             subscriptions: Subscriptions::default(),
         }
     }
@@ -68,6 +72,17 @@ impl Lisa {
 
     pub(crate) fn input_schema(&self, tool: &str) -> Arc<JsonObject> {
         self.tool_router.get(tool).map(|tool| tool.input_schema.clone()).unwrap_or_default()
+    }
+
+    fn no_such_tool(&self, name: &str) -> ErrorData {
+        let known: Vec<String> = self.tool_router.map.keys().map(ToString::to_string).collect();
+        let near = near_matches(name, &known);
+        let hint = if near.is_empty() {
+            "tools/list names them".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        ErrorData::invalid_params(format!("there is no tool `{}`; {hint}", printable(name)), None)
     }
 
     /// Runs one operation of the engine, which blocks, where blocking is allowed.
@@ -104,6 +119,17 @@ impl ServerHandler for Lisa {
                 Implementation::new("lisa-mcp", env!("CARGO_PKG_VERSION")).with_title("Lisa: agents in tmux"),
             )
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.tool_router.has_route(&request.name) {
+            return Err(self.no_such_tool(&request.name));
+        }
+        self.tool_router.call(ToolCallContext::new(self, request, context)).await
     }
 
     async fn list_prompts(

@@ -89,6 +89,7 @@ fn protocol_faults_are_protocol_errors() {
     let mut client = Client::start();
     let reply = client.request("tools/call", json!({ "name": "spwan_session", "arguments": {} }));
     assert_eq!(reply["error"]["code"], -32602, "{reply}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("did you mean spawn_session"), "{reply}");
     let reply = client.request("no/such/method", json!({}));
     assert_eq!(reply["error"]["code"], -32601, "{reply}");
     let reply = client.request("resources/read", json!({ "uri": "lisa://session/a/smell" }));
