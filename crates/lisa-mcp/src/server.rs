@@ -27,6 +27,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 /// What the server tells a model about itself: the loop in a few lines, below the 2 KB that clients keep.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
@@ -36,6 +37,8 @@ pub struct Lisa {
     pub(crate) engine: Engine,
     pub(crate) hub: Arc<Hub>,
     pub(crate) cancelled_tasks: Arc<Mutex<HashSet<String>>>,
+    /// Raised when the client of a pipe has closed it.
+    pub(crate) gone: CancellationToken,
     /// Built by the first request that needs it: the handshake does not, and clients wait for that.
     tool_router: Arc<LazyLock<ToolRouter<Lisa>>>,
     subscriptions: Subscriptions,
@@ -47,6 +50,7 @@ impl Clone for Lisa {
             engine: self.engine.clone(),
             hub: self.hub.clone(),
             cancelled_tasks: self.cancelled_tasks.clone(),
+            gone: self.gone.clone(),
             tool_router: self.tool_router.clone(),
             subscriptions: Subscriptions::default(),
         }
@@ -60,6 +64,7 @@ impl Lisa {
             hub: Arc::new(Hub::new(engine.clone())),
             engine,
             cancelled_tasks: Arc::default(),
+            gone: CancellationToken::new(),
             tool_router: Arc::new(LazyLock::new(tools::router)),
             subscriptions: Subscriptions::default(),
         }
@@ -211,7 +216,10 @@ impl ServerHandler for Lisa {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        crate::subscriptions::listen(&self.hub, &context).await;
+        tokio::select! {
+            () = crate::subscriptions::listen(&self.hub, &context) => {}
+            () = self.gone.cancelled() => {}
+        }
         Ok(())
     }
 

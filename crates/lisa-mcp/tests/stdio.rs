@@ -49,6 +49,19 @@ fn a_client_without_a_handshake_is_served_too() {
 }
 
 #[test]
+fn a_listener_is_told_what_it_will_hear() {
+    let mut client = Client::silent(&[]);
+    let wanted = json!({ "resourceSubscriptions": ["lisa://sessions", "file:///etc/passwd"], "toolsListChanged": true });
+    client.ask("subscriptions/listen", json!({ "notifications": wanted, "_meta": meta(json!({})) }));
+    let note = client.next();
+    assert_eq!(note["method"], "notifications/subscriptions/acknowledged", "{note}");
+    assert_eq!(note["params"]["notifications"], json!({ "resourceSubscriptions": ["lisa://sessions"] }));
+    let began = Instant::now();
+    assert_eq!(client.leave(), Some(0));
+    assert!(began.elapsed().as_secs() < 4, "an open stream does not keep the server");
+}
+
+#[test]
 fn each_mistake_has_its_own_sentence() {
     let mut client = Client::start();
     let long = "x".repeat(10 << 20);

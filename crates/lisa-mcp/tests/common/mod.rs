@@ -87,6 +87,11 @@ impl Client {
         id
     }
 
+    /// Whatever the server says next.
+    pub fn next(&mut self) -> Value {
+        self.output.recv_timeout(PATIENCE).expect("something in time")
+    }
+
     /// The answer to a request; what comes in between is kept in `notes`.
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
