@@ -27,8 +27,8 @@ struct Plan {
 }
 
 const CODEX_NOTE: &str = "\
-`codex exec` cancels tools that would need an approval (spawn_session, resume_session, answer_prompt, kill_session).\n\
-To let a Codex without a terminal use them, add to [mcp_servers.lisa]: default_tools_approval_mode = \"approve\"";
+Codex asks before spawn_session, resume_session, answer_prompt and kill_session; `codex exec` has nobody to ask and may\n\
+cancel them. Where you trust it with that, add to the server's table: default_tools_approval_mode = \"approve\"";
 
 /// Registers, or prints what would be done; the exit status of the client's command.
 pub fn run(flags: &InstallFlags, out: &mut dyn Write) -> Result<u8> {
