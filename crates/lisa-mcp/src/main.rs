@@ -1,31 +1,69 @@
-//! Lisa's MCP server and its sub-commands.
+//! `lisa-mcp`: the MCP server and its sub-commands.
 
-use std::io::Write;
-use std::process::ExitCode;
+use clap::Parser;
+use lisa_engine::error::{Error, Result};
+use lisa_mcp::{
+    cli::{Cli, Command},
+    commands, install, log, serve,
+};
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    process::ExitCode,
+};
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match args.first().map(String::as_str) {
-        Some("replay") => replay(&args[1..]),
-        _ => Err("usage: lisa-mcp replay [--full] < recording".to_owned()),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "lisa-mcp: {why}");
+    // Before anything else starts: agents wait for these, and they must be done within a millisecond or so.
+    let mut args = std::env::args_os().skip(1);
+    let first = args.next();
+    match first.as_deref().and_then(OsStr::to_str) {
+        Some("helper") => return helper(args.collect()),
+        Some("hook") => return helper(std::iter::once(OsString::from("hook")).chain(args).collect()),
+        _ => {}
+    }
+    let cli = Cli::parse();
+    log::start(std::env::var("LISA_LOG").ok().as_deref().filter(|filter| !filter.is_empty()));
+    match dispatch(&cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            log::say(&error.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
-/// Reads a recording on standard input and prints a verdict for each of its frames.
-fn replay(args: &[String]) -> Result<(), String> {
-    let full = match args {
-        [] => false,
-        [flag] if flag == "--full" => true,
-        _ => return Err("usage: lisa-mcp replay [--full] < recording".to_owned()),
-    };
-    let profiles = lisa_engine::profile::Profiles::load(None).map_err(|error| error.to_string())?;
-    let output = std::io::BufWriter::new(std::io::stdout().lock());
-    lisa_engine::recording::replay::run(&profiles, std::io::stdin().lock(), output, std::io::stderr(), full)
+/// CONNECT: the only place where helper commands enter; becomes `lisa_engine::helper::main(args)`.
+/// A hook never fails its agent, whatever happens.
+fn helper(args: Vec<OsString>) -> ExitCode {
+    if args.first().is_some_and(|verb| verb == "hook") {
+        return ExitCode::SUCCESS;
+    }
+    log::say("helpers are not built in yet");
+    ExitCode::FAILURE
+}
+
+fn dispatch(cli: &Cli) -> Result<u8> {
+    let mut out = io::stdout().lock();
+    match &cli.command {
+        None => {
+            drop(out);
+            serve::run(cli).map(|()| 0)
+        }
+        Some(Command::Doctor) => {
+            let fine = commands::doctor(&serve::open(&cli.policy)?, &mut out)
+                .map_err(|error| Error::io("write", std::path::Path::new("standard output"), &error))?;
+            Ok(u8::from(!fine))
+        }
+        Some(Command::Install(flags)) => install::run(flags, &mut out),
+        Some(Command::Replay { file, full }) => {
+            commands::replay(&serve::open(&cli.policy)?, file.as_deref(), *full, &mut out).map(|()| 0)
+        }
+        Some(Command::Record { name, seconds }) => {
+            let frames = commands::record(&serve::open(&cli.policy)?, name, *seconds, &mut out)?;
+            log::say(&format!("{frames} frames recorded"));
+            Ok(0)
+        }
+        // Taken by `main` before the command line is read; here only so that help knows them.
+        Some(Command::Hook { .. } | Command::Helper { .. }) => Ok(0),
+    }
 }

@@ -1,0 +1,91 @@
+//! The next step, for answers whose engine type does not carry one.
+
+use lisa_engine::{
+    api::{Actions, DoctorResponse, Explanation, ListResponse, Session},
+    words::{Attention, StateName},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An answer of the engine and what to do next.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WithNext<T> {
+    /// The answer itself.
+    #[serde(flatten)]
+    pub answer: T,
+    /// What to do next.
+    pub next: String,
+}
+
+impl<T> WithNext<T> {
+    /// Puts the next step beside an answer.
+    pub fn new(answer: T, next: impl FnOnce(&T) -> String) -> Self {
+        let next = next(&answer);
+        Self { answer, next }
+    }
+}
+
+/// After a look at one session.
+pub fn after_status(session: &Session) -> String {
+    let name = &session.name;
+    match session.state {
+        StateName::AwaitingPermission
+        | StateName::AwaitingQuestion
+        | StateName::AwaitingPlan
+        | StateName::AwaitingDialog => {
+            format!("answer_prompt {name} with one of prompt.options and prompt_id")
+        }
+        StateName::Ready | StateName::Interrupted => {
+            format!("read_session {name} for what it did; send_input for more; kill_session when it is done")
+        }
+        StateName::Error => format!("send_input {name} again if error.recoverable, or kill_session"),
+        StateName::Exited => format!("read_session {name} view=output; resume_session or kill_session"),
+        StateName::Stalled | StateName::Unknown => format!("explain_session {name} says why"),
+        StateName::Starting | StateName::Working => format!("wait_sessions [{name}]"),
+    }
+}
+
+/// After a list of sessions.
+pub fn after_list(list: &ListResponse) -> String {
+    let needing: Vec<&str> = list
+        .sessions
+        .iter()
+        .filter(|row| row.attention == Attention::NeedsYou)
+        .map(|row| row.name.as_str())
+        .take(5)
+        .collect();
+    match (&list.cursor, list.sessions.is_empty()) {
+        (_, true) if list.total == 0 => "spawn_session starts one".to_owned(),
+        (Some(cursor), _) => format!("list_sessions cursor={cursor} for the rest of the {}", list.total),
+        _ if !needing.is_empty() => format!("session_status of those that need you: {}", needing.join(", ")),
+        _ => "wait_sessions until one of them needs you".to_owned(),
+    }
+}
+
+/// After sessions were ended.
+pub fn after_kill(actions: &Actions) -> String {
+    match actions.sessions.len() {
+        0 => "nothing was there to end; list_sessions shows what is left".to_owned(),
+        _ => "nothing more to do for these; list_sessions shows what is left".to_owned(),
+    }
+}
+
+/// After an explanation.
+pub fn after_explain(explanation: &Explanation) -> String {
+    if explanation.failed.is_empty() {
+        after_status(&explanation.session)
+    } else {
+        format!("doctor checks the installation; {}", after_status(&explanation.session))
+    }
+}
+
+/// After a check of the installation.
+pub fn after_doctor(doctor: &DoctorResponse) -> String {
+    match doctor.checks.iter().find(|check| check.required && !check.ok) {
+        Some(check) => {
+            format!("mend `{}` first: {}", check.name, check.fix.as_deref().unwrap_or(&check.detail))
+        }
+        None if doctor.ok => "spawn_session starts an agent".to_owned(),
+        None => "look at the checks that are not ok".to_owned(),
+    }
+}

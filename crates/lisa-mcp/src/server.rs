@@ -1,0 +1,241 @@
+//! The server: what it says about itself, and which part answers which request.
+
+use crate::{
+    prompts, resources,
+    subscriptions::{Hub, Subscriptions},
+    tasks, tools,
+};
+use lisa_engine::{
+    engine::Engine,
+    error::{Error, Kind, near_matches, printable},
+};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    handler::server::tool::{ToolCallContext, ToolRouter},
+    model::{
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    },
+    service::{RequestContext, SubscriptionContext},
+    tool_handler,
+};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// What the server tells a model about itself: the loop in a few lines, below the 2 KB that clients keep.
+pub const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// The server as one client sees it. Cloning shares everything but the client's subscriptions.
+pub struct Lisa {
+    pub(crate) engine: Engine,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) cancelled_tasks: Arc<Mutex<HashSet<String>>>,
+    /// Raised when the client of a pipe has closed it.
+    pub(crate) gone: CancellationToken,
+    /// Built by the first request that needs it: the handshake does not, and clients wait for that.
+    tool_router: Arc<LazyLock<ToolRouter<Lisa>>>,
+    subscriptions: Subscriptions,
+}
+
+impl Clone for Lisa {
+    fn clone(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            hub: self.hub.clone(),
+            cancelled_tasks: self.cancelled_tasks.clone(),
+            gone: self.gone.clone(),
+            tool_router: self.tool_router.clone(),
+            subscriptions: Subscriptions::default(),
+        }
+    }
+}
+
+impl Lisa {
+    /// A server on an engine.
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            hub: Arc::new(Hub::new(engine.clone())),
+            engine,
+            cancelled_tasks: Arc::default(),
+            gone: CancellationToken::new(),
+            tool_router: Arc::new(LazyLock::new(tools::router)),
+            subscriptions: Subscriptions::default(),
+        }
+    }
+
+    /// Every tool, in order of name: the whole of `tools/list`.
+    pub fn tools(&self) -> Vec<rmcp::model::Tool> {
+        self.tool_router.list_all()
+    }
+
+    pub(crate) fn input_schema(&self, tool: &str) -> Arc<JsonObject> {
+        self.tool_router.get(tool).map(|tool| tool.input_schema.clone()).unwrap_or_default()
+    }
+
+    fn no_such_tool(&self, name: &str) -> ErrorData {
+        let known: Vec<String> = self.tool_router.map.keys().map(ToString::to_string).collect();
+        let near = near_matches(name, &known);
+        let hint = if near.is_empty() {
+            "tools/list names them".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        ErrorData::invalid_params(format!("there is no tool `{}`; {hint}", printable(name)), None)
+    }
+
+    /// Runs one operation of the engine, which blocks, where blocking is allowed.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let engine = self.engine.clone();
+        tokio::task::spawn_blocking(move || work(&engine)).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "an operation of the engine did not end");
+            Err(Error::new(
+                Kind::Io,
+                format!("Lisa failed inside: {error}"),
+                "call again; doctor checks the rest",
+            ))
+        })
+    }
+}
+
+#[tool_handler(router = self.tool_router)]
+impl ServerHandler for Lisa {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_tools()
+            .enable_tasks()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(
+                Implementation::new("lisa-mcp", env!("CARGO_PKG_VERSION")).with_title("Lisa: agents in tmux"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !self.tool_router.has_route(&request.name) {
+            return Err(self.no_such_tool(&request.name));
+        }
+        self.tool_router.call(ToolCallContext::new(self, request, context)).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(vec![prompts::delegate()]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&request).map(Into::into)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        resources::list(self, request.and_then(|page| page.cursor)).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(self, &request.uri).await.map(Into::into)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        resources::complete(self, &request).await
+    }
+
+    /// How clients before 2026-07-28 subscribe; newer ones `listen`.
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        resources::Uri::parse(&request.uri)?;
+        self.subscriptions.add(&self.hub, request.uri, context.peer);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.resources_list_changed = requested.resources_list_changed;
+        accepted.resource_subscriptions = requested
+            .resource_subscriptions
+            .as_ref()
+            .map(|uris| uris.iter().filter(|uri| resources::Uri::parse(uri).is_ok()).cloned().collect());
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        tokio::select! {
+            () = crate::subscriptions::listen(&self.hub, &context) => {}
+            () = self.gone.cancelled() => {}
+        }
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(self, &request.task_id).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(self, request.task_id).await
+    }
+}

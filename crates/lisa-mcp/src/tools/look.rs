@@ -1,0 +1,99 @@
+//! Looking at sessions and at the installation.
+
+use super::{Answer, structured};
+use crate::{
+    args::Args,
+    fit,
+    next::{self, WithNext},
+    schema,
+    server::Lisa,
+};
+use lisa_engine::api::{DoctorResponse, Explanation, ListRequest, ListResponse, Session, SessionRequest};
+use rmcp::{model::JsonObject, tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// How many rows a list has unless said.
+const LIST_LIMIT: u32 = 20;
+
+/// Nothing to say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn list_input() -> Arc<JsonObject> {
+    schema::input::<ListRequest>(|p| {
+        p.bounds("limit", 1, 100).describe("limit", "At most this many rows, 1 to 100; 20 unless said.");
+    })
+}
+
+fn one_session() -> Arc<JsonObject> {
+    schema::input::<SessionRequest>(|p| {
+        p.describe("session", "The session's name, or a unique prefix or tag of it.");
+    })
+}
+
+#[tool_router(router = look_router, vis = "pub(super)")]
+impl Lisa {
+    /// One session as it is now: status, state, attention, open prompt with its options, last message, todos, usage.
+    /// Use this for a single look, such as before answer_prompt. To wait for a change use wait_sessions, which
+    /// costs one call instead of many; for the text it wrote use read_session.
+    #[tool(
+        title = "Status of one session",
+        input_schema = one_session(),
+        output_schema = schema::output::<WithNext<Session>>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn session_status(&self, Args(args): Args<SessionRequest>) -> Answer {
+        let request = args?;
+        let session = self.run(move |engine| engine.status(&request)).await?;
+        Ok(structured(&WithNext::new(session, next::after_status)))
+    }
+
+    /// All sessions as short rows, oldest first, up to 20 unless you say more (at most 100). Use this to find
+    /// sessions again, or to see which need you; filter by status, agent or project, and page with `cursor`. For
+    /// one session use session_status.
+    #[tool(
+        title = "List sessions",
+        input_schema = list_input(),
+        output_schema = schema::output::<WithNext<ListResponse>>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn list_sessions(&self, Args(args): Args<ListRequest>) -> Answer {
+        let mut request = args?;
+        request.limit.get_or_insert(LIST_LIMIT);
+        let mut answer = self.run(move |engine| engine.list(&request)).await?;
+        fit::list(&mut answer);
+        Ok(structured(&WithNext::new(answer, next::after_list)))
+    }
+
+    /// Why Lisa says what it says about a session: the rule that decided, the evidence for and against it with ages
+    /// and quotes, and the signals that could not be read. Use this when a status surprises you, or for state
+    /// stalled or unknown.
+    #[tool(
+        title = "Explain a verdict",
+        input_schema = one_session(),
+        output_schema = schema::output::<WithNext<Explanation>>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn explain_session(&self, Args(args): Args<SessionRequest>) -> Answer {
+        let request = args?;
+        let answer = self.run(move |engine| engine.explain(&request)).await?;
+        Ok(structured(&WithNext::new(answer, next::after_explain)))
+    }
+
+    /// Check the installation: tmux, each agent with its path and version, the state folder, limits; each with what
+    /// to do about it. Use this when spawn_session fails, or to learn which agents can be started.
+    #[tool(
+        title = "Check the installation",
+        input_schema = schema::input::<Nothing>(|_| {}),
+        output_schema = schema::output::<WithNext<DoctorResponse>>(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn doctor(&self, Args(args): Args<Nothing>) -> Answer {
+        let Nothing {} = args?;
+        let answer = self.run(|engine| Ok(engine.doctor())).await?;
+        Ok(structured(&WithNext::new(answer, next::after_doctor)))
+    }
+}

@@ -1,0 +1,58 @@
+//! Reading what a session shows or has said, as plain text.
+
+use super::{Answer, always_load};
+use crate::{args::Args, fit, schema, server::Lisa};
+use lisa_engine::api::{ReadRequest, ReadResponse};
+use rmcp::{
+    model::{CallToolResult, ContentBlock, JsonObject},
+    tool, tool_router,
+};
+use std::sync::Arc;
+
+fn read_input() -> Arc<JsonObject> {
+    schema::input::<ReadRequest>(|p| {
+        p.bounds("max_lines", 1, 2000).describe(
+            "max_lines",
+            "At most this many lines, 1 to 2000; 80 unless said. No read has over 40,000 characters.",
+        );
+    })
+}
+
+/// The text, and the line that says how to read on.
+pub(crate) fn as_text(answer: &ReadResponse) -> String {
+    let text = answer.text.trim_end_matches('\n');
+    let gap = if text.is_empty() { "" } else { "\n" };
+    format!("{text}{gap}cursor={} more={}", answer.cursor, answer.more)
+}
+
+#[tool_router(router = read_router, vis = "pub(super)")]
+impl Lisa {
+    /// Read what a session shows or has said, as plain text: its last message (unless you say another `view`), the
+    /// turn, the screen, the whole transcript, its events, or its output. Use this after wait_sessions says that
+    /// it delivered. Up to 80 lines unless you say more; the last line is `cursor=… more=…`: give the cursor as
+    /// `since` to read on. For the state use session_status. Next: send_input for more, or kill_session.
+    #[tool(
+        title = "Read a session",
+        input_schema = read_input(),
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false),
+        meta = always_load()
+    )]
+    async fn read_session(&self, Args(args): Args<ReadRequest>) -> Answer {
+        let request = args?;
+        let answer = self.run(move |engine| fit::read(&request, |request| engine.read(request))).await?;
+        Ok(CallToolResult::success(vec![ContentBlock::text(as_text(&answer))]).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_says_how_to_read_on() {
+        let answer = ReadResponse { text: "one\ntwo\n".into(), cursor: 7, more: true };
+        assert_eq!(as_text(&answer), "one\ntwo\ncursor=7 more=true");
+        let empty = ReadResponse { text: String::new(), cursor: 0, more: false };
+        assert_eq!(as_text(&empty), "cursor=0 more=false");
+    }
+}

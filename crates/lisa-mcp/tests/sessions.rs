@@ -1,0 +1,169 @@
+//! The built server with sessions of the demo agent. Needs tmux and the `demo-agent` binary beside the server.
+//! `cargo test -p lisa-mcp --test sessions -- --ignored`
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
+
+mod common;
+
+use common::{Client, PATIENCE};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const ASKS: &str = "!permission Bash rm -rf build";
+
+/// Starts a demo session; its cursor.
+fn spawn(client: &mut Client, name: &str, prompt: &str) -> Value {
+    let answer = client.good("spawn_session", json!({ "agent": "demo", "name": name, "prompt": prompt }));
+    assert_eq!(answer["session"]["name"], name);
+    assert!(answer["next"].is_string());
+    answer["cursor"].clone()
+}
+
+/// Waits until the session is in a state; the session and the cursor.
+fn wait_for(client: &mut Client, name: &str, since: Value, state: &str) -> (Value, Value) {
+    let mut since = since;
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let request = json!({ "sessions": [name], "since": since, "timeout_s": 5 });
+        let answer = client.good("wait_sessions", request);
+        since = answer["cursor"].clone();
+        let sessions = answer["sessions"].as_array().unwrap();
+        if let Some(session) = sessions.iter().find(|session| session["state"] == state) {
+            return (session.clone(), since);
+        }
+    }
+    panic!("{name} never was {state}: {}", client.good("explain_session", json!({ "session": name })));
+}
+
+fn end(client: &mut Client, names: &[&str]) {
+    for name in names {
+        client.good("kill_session", json!({ "session": name, "force": true }));
+    }
+}
+
+#[test]
+#[ignore = "needs tmux and the demo agent"]
+fn the_loop_from_spawn_to_kill() {
+    let mut client = Client::start();
+    let cursor = spawn(&mut client, "loop", ASKS);
+    let (session, cursor) = wait_for(&mut client, "loop", cursor, "awaiting_permission");
+    assert_eq!(session["attention"], "needs_you");
+    let prompt = &session["prompt"];
+    let refused = client.good("send_input", json!({ "session": "loop", "text": "yes" }));
+    assert_eq!((&refused["delivered"], &refused["refusal"]), (&json!("refused"), &json!("prompt_open")));
+    let (kind, _) =
+        client.fault("answer_prompt", json!({ "session": "loop", "choice": "deny", "prompt_id": "other" }));
+    assert_eq!(kind, "prompt_changed");
+    let (kind, _) = client.fault("answer_prompt", json!({ "session": "loop", "choice": "maybe" }));
+    assert_eq!(kind, "unknown_choice");
+    let answer = json!({ "session": "loop", "choice": "allow_once", "prompt_id": prompt["id"] });
+    let answered = client.good("answer_prompt", answer);
+    assert_eq!(answered["effect"], "allow_once");
+    let (_, cursor) = wait_for(&mut client, "loop", cursor, "ready");
+    let said = client.call("read_session", json!({ "session": "loop" }));
+    assert!(said.get("structuredContent").is_none());
+    assert!(said["content"][0]["text"].as_str().unwrap().lines().last().unwrap().starts_with("cursor="));
+    let sent = client.good("send_input", json!({ "session": "loop", "text": "and now?" }));
+    assert_eq!(sent["delivered"], "submitted", "{sent}");
+    let request = json!({ "sessions": ["loop"], "until": "turn", "turn": sent["turn"], "since": cursor });
+    assert_eq!(client.good("wait_sessions", request)["timed_out"], false);
+    end(&mut client, &["loop"]);
+    let again = client.good("kill_session", json!({ "session": "loop" }));
+    assert!(again["sessions"].as_array().unwrap().iter().all(|row| row["done"] == "already_gone"), "{again}");
+}
+
+#[test]
+#[ignore = "needs tmux and the demo agent"]
+fn a_name_that_is_nearly_right_is_named() {
+    let mut client = Client::start();
+    spawn(&mut client, "fix-login", "hello");
+    for tool in ["session_status", "send_input", "kill_session"] {
+        let arguments = match tool {
+            "send_input" => json!({ "session": "fix-logn", "text": "x" }),
+            _ => json!({ "session": "fix-logn" }),
+        };
+        let result = client.call(tool, arguments);
+        assert!(result.to_string().contains("fix-login"), "{tool}: {result}");
+    }
+    end(&mut client, &["fix-login"]);
+}
+
+#[test]
+#[ignore = "needs tmux and the demo agent"]
+fn a_cancelled_wait_leaves_the_session_alone() {
+    let mut client = Client::start();
+    let cursor = spawn(&mut client, "busy", "!work 20");
+    let id = client.ask(
+        "tools/call",
+        json!({
+            "name": "wait_sessions",
+            "arguments": { "sessions": ["busy"], "since": cursor, "timeout_s": 60, "until": "ready" },
+            "_meta": { "progressToken": "p" },
+        }),
+    );
+    std::thread::sleep(Duration::from_secs(3));
+    client.say(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    let status = client.good("session_status", json!({ "session": "busy" }));
+    assert_eq!(status["status"], "in_progress", "{status}");
+    let told: Vec<&Value> =
+        client.notes.iter().filter(|note| note["method"] == "notifications/progress").collect();
+    assert!(
+        told.iter().any(|note| note["params"]["message"].as_str().unwrap_or("").contains("busy")),
+        "{told:?}"
+    );
+    end(&mut client, &["busy"]);
+}
+
+#[test]
+#[ignore = "needs tmux and the demo agent"]
+fn sessions_outlive_the_server_and_so_does_a_task() {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
+        "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } },
+    });
+    let call = |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let mut first = Client::silent(&[]);
+    let spawned = first.request(
+        "tools/call",
+        call("spawn_session", json!({ "agent": "demo", "name": "long", "prompt": "!work 4" })),
+    );
+    let since = &spawned["result"]["structuredContent"]["cursor"];
+    let arguments = json!({ "sessions": ["long"], "since": since, "until": "ready" });
+    let reply = first.request("tools/call", call("wait_sessions", arguments));
+    assert_eq!(reply["result"]["resultType"], "task", "{reply}");
+    let id = reply["result"]["taskId"].clone();
+    let home = first.restart();
+    let mut second = Client::again(home, &[]);
+    let began = Instant::now();
+    let result = loop {
+        let reply = second.request("tasks/get", json!({ "taskId": id, "_meta": meta }));
+        match reply["result"]["status"].as_str() {
+            Some("completed") => break reply["result"]["result"].clone(),
+            Some("working") => std::thread::sleep(Duration::from_millis(300)),
+            _ => panic!("{reply}"),
+        }
+        assert!(began.elapsed() < PATIENCE);
+    };
+    assert_eq!(result["structuredContent"]["timed_out"], false, "{result}");
+    let _ = second.request("tools/call", call("kill_session", json!({ "session": "long" })));
+}
+
+#[test]
+#[ignore = "needs tmux and the demo agent"]
+fn subscribers_hear_of_changes() {
+    let mut client = Client::start();
+    client.request("resources/subscribe", json!({ "uri": "lisa://sessions" }));
+    spawn(&mut client, "heard", "hello");
+    let began = Instant::now();
+    while !client.notes.iter().any(|note| note["params"]["uri"] == "lisa://sessions") {
+        assert!(began.elapsed() < PATIENCE, "{:?}", client.notes);
+        client.request("ping", json!({}));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let reply = client.request("resources/read", json!({ "uri": "lisa://session/heard/screen" }));
+    assert!(reply["result"]["contents"][0]["text"].is_string(), "{reply}");
+    end(&mut client, &["heard"]);
+}
