@@ -35,7 +35,7 @@ impl SimplePluginCommand for Doctor {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
             "See what is missing and how to mend it",
-            "lisa doctor | where required and not ok | length",
+            "lisa doctor | where required and ok == false | length",
             Value::test_int(0),
         )]
     }
