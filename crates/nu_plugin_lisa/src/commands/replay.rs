@@ -5,7 +5,7 @@ use crate::{
     caller::Lisa,
     convert,
     errors::{At, invalid, labeled},
-    signature::{example, lisa},
+    signature::{example, inputs_to, lisa},
     types,
 };
 use lisa_engine::error::Error;
@@ -32,14 +32,9 @@ impl SimplePluginCommand for Replay {
     }
 
     fn signature(&self) -> Signature {
-        let out = types::table(types::replayed());
         lisa("lisa replay")
             .optional("file", SyntaxShape::Filepath, "The recording, plain or gzip; piped input unless said.")
-            .input_output_types(vec![
-                (Type::Nothing, out.clone()),
-                (Type::String, out.clone()),
-                (Type::Binary, out),
-            ])
+            .input_output_types(inputs_to([Type::String, Type::Binary], types::table(types::replayed())))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

@@ -23,6 +23,16 @@ fn names_come_in_every_form() {
 }
 
 #[test]
+fn commands_work_inside_each_whatever_the_row_is() {
+    let stage = Stage::with_sessions();
+    let named = stage.value("1..2 | each {|i| lisa session spawn demo --name $'worker-($i)' | get name }");
+    assert_eq!(named, json!(["worker-1", "worker-2"]));
+    let there = stage.value("[{file: a} {file: b}] | each { lisa session exists docs }");
+    assert_eq!(there, json!([true, true]));
+    assert_eq!(stage.code("5.5 | lisa session kill"), "lisa::invalid_argument");
+}
+
+#[test]
 fn what_waits_is_found_and_answered() {
     let stage = Stage::with_sessions();
     let answered = stage.value(

@@ -6,7 +6,7 @@ use crate::{
     complete::{Arg, Source, completes},
     convert,
     errors::At,
-    signature::{example, lisa, mode},
+    signature::{example, inputs_to, lisa, mode},
 };
 use lisa_engine::api::BuildCommandRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -38,10 +38,7 @@ impl SimplePluginCommand for BuildCmd {
             .param(mode())
             .named("prompt", SyntaxShape::String, "What to ask of it.", Some('p'))
             .named("model", SyntaxShape::String, "The model, in the agent's own words.", None)
-            .input_output_types(vec![
-                (Type::Nothing, Type::list(Type::String)),
-                (Type::String, Type::list(Type::String)),
-            ])
+            .input_output_types(inputs_to([Type::String], Type::list(Type::String)))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

@@ -6,7 +6,7 @@ use crate::{
     complete::{Arg, Source, completes},
     convert,
     errors::{At, invalid},
-    signature::{example, lisa},
+    signature::{example, inputs_to, lisa},
     types,
 };
 use lisa_engine::api::SendRequest;
@@ -60,10 +60,7 @@ impl SimplePluginCommand for Send {
                 "How long to wait for an agent that is still starting.",
                 Some('w'),
             )
-            .input_output_types(vec![
-                (Type::Nothing, types::record(types::sent())),
-                (Type::String, types::record(types::sent())),
-            ])
+            .input_output_types(inputs_to([Type::String], types::record(types::sent())))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

@@ -6,7 +6,7 @@ use crate::{
     complete::{Arg, Source, completes},
     convert,
     errors::{At, invalid},
-    signature::{example, lisa, mode},
+    signature::{example, inputs_to, lisa, mode},
     types,
 };
 use lisa_engine::api::{PermissionPolicy, Size, SpawnRequest};
@@ -60,10 +60,7 @@ impl SimplePluginCommand for Spawn {
             .switch("trust", "Answer yes to a dialog that asks to trust the folder.", None)
             .switch("dangerous", "Allow flags that switch the agent's safety off.", None)
             .named("wait", SyntaxShape::Duration, "How long to wait until it is ready or blocked.", Some('w'))
-            .input_output_types(vec![
-                (Type::Nothing, types::record(types::spawned())),
-                (Type::String, types::record(types::spawned())),
-            ])
+            .input_output_types(inputs_to([Type::String], types::record(types::spawned())))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
