@@ -10,7 +10,10 @@ use lisa_engine::{
 };
 use nu_plugin::{EngineInterface, EvaluatedCall};
 use nu_protocol::{LabeledError, Span, Value};
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 /// What a command works with: the engine, the caller's settings, and where in the source the command stands.
 pub(crate) struct Lisa {
@@ -47,8 +50,13 @@ impl Lisa {
 
     /// A project as the engine takes it: its name or hash as it is, a folder as an absolute path.
     pub(crate) fn project(&self, given: String) -> String {
-        let is_folder = given.contains('/') || given == "." || given == "..";
-        if is_folder { self.cwd.join(given).display().to_string() } else { given }
+        let is_folder = given.contains('/') || [".", "..", "~"].contains(&given.as_str());
+        if is_folder { self.folder(&given) } else { given }
+    }
+
+    /// A folder as an absolute path. Nushell has done this for an argument, not for a setting.
+    pub(crate) fn folder(&self, given: &str) -> String {
+        absolute(given, &self.cwd, self.env.text("HOME"))
     }
 }
 
@@ -61,6 +69,15 @@ fn caller(interface: &EngineInterface, head: Span) -> Result<Caller, LabeledErro
         cwd: PathBuf::from(interface.get_current_dir()?),
         helper: vec![program.display().to_string(), "helper".to_owned()],
     })
+}
+
+fn absolute(given: &str, cwd: &Path, home: Option<&str>) -> String {
+    let path = match (given.strip_prefix('~'), home) {
+        (Some(below), Some(home)) if below.is_empty() || below.starts_with('/') => format!("{home}{below}"),
+        _ => given.to_owned(),
+    };
+    // Without `.` in the middle, which `components` drops.
+    cwd.join(path).components().collect::<PathBuf>().display().to_string()
 }
 
 /// The variables that Nushell would pass to an external program: texts and numbers as they are, lists of folders
@@ -83,6 +100,17 @@ fn strings(vars: HashMap<String, Value>) -> impl Iterator<Item = (String, String
 mod tests {
     use super::*;
     use nu_protocol::record;
+
+    #[test]
+    fn folders_of_settings_are_taken_from_where_the_caller_stands() {
+        let absolute = |given| absolute(given, Path::new("/work/here"), Some("/home/ada"));
+        assert_eq!(absolute("."), "/work/here");
+        assert_eq!(absolute("sub/x"), "/work/here/sub/x");
+        assert_eq!(absolute("~/x"), "/home/ada/x");
+        assert_eq!(absolute("~"), "/home/ada");
+        assert_eq!(absolute("~bob"), "/work/here/~bob");
+        assert_eq!(absolute("/tmp"), "/tmp");
+    }
 
     #[test]
     fn the_environment_is_what_an_external_program_would_get() {

@@ -86,6 +86,12 @@ pub(crate) fn check(engine: &Engine, named: &[Named]) -> Result<(), LabeledError
     }
 }
 
+/// An engine error about several sessions, labelled at the one that it names.
+pub(crate) fn at_name(error: &Error, named: &[Named], head: Span) -> LabeledError {
+    let meant = named.iter().find(|named| error.message().contains(&format!("`{}`", named.name)));
+    crate::errors::labeled(error, meant.map_or(head, |named| named.span))
+}
+
 fn collect(value: &Value, into: &mut Vec<Named>) -> Result<(), LabeledError> {
     match value {
         Value::List { vals, .. } => vals.iter().try_for_each(|value| collect(value, into)),
@@ -215,6 +221,18 @@ mod tests {
     #[test]
     fn a_command_about_one_session_refuses_two() {
         assert!(read(&["a", "b"], Value::test_nothing()).unwrap().one(Span::test_data()).is_err());
+    }
+
+    #[test]
+    fn an_error_is_labelled_at_the_name_it_is_about() {
+        let Names::Given(mut named) = read(&["a", "b"], Value::test_nothing()).unwrap() else {
+            panic!("no names")
+        };
+        named[1].span = Span::new(5, 6);
+        let error = at_name(&Error::not_found("b", &[]), &named, Span::unknown());
+        assert_eq!(error.labels[0].span, Span::new(5, 6));
+        let error = at_name(&Error::not_found("c", &[]), &named, Span::unknown());
+        assert_eq!(error.labels[0].span, Span::unknown());
     }
 
     #[test]

@@ -95,11 +95,11 @@ impl SimplePluginCommand for Record {
             }
             labeled(&Error::io("write", &file, &error), span)
         })?);
-        let mut out = Watched { out: &mut out, interrupt };
+        let mut out = Watched { out: &mut out, interrupt, lines: 0 };
         let cancel = out.interrupt.cancel();
         let frames = match lisa.engine.record(&named.name, &mut out, limit, &cancel) {
             // What was recorded until Ctrl-C is a recording.
-            Err(error) if error.kind() == Kind::Cancelled => 0,
+            Err(error) if error.kind() == Kind::Cancelled => out.lines,
             frames => frames.at(named.span)?,
         };
         let size = out.out.flush().and_then(|()| std::fs::metadata(&file)).map(|meta| meta.len());
@@ -125,12 +125,15 @@ fn create(file: &Path, force: bool) -> io::Result<File> {
 struct Watched<'a> {
     out: &'a mut BufWriter<File>,
     interrupt: Interrupt,
+    lines: u64,
 }
 
 impl Write for Watched<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = self.interrupt.raised();
-        self.out.write(bytes)
+        let written = self.out.write(bytes)?;
+        self.lines += bytes[..written].iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

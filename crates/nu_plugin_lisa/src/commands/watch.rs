@@ -5,9 +5,9 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::{At, invalid, labeled},
+    errors::{invalid, labeled},
     interrupt::{Interrupt, TICK},
-    names::Names,
+    names::{Names, at_name},
     signature::{EVENTS, OverNames, choice, example, lisa},
     types,
 };
@@ -79,17 +79,18 @@ impl PluginCommand for Watch {
         input: PipelineData,
     ) -> Result<PipelineData, LabeledError> {
         let lisa = Lisa::open(interface, call)?;
-        let sessions = match Names::read(call, 0, &input.into_value(call.head)?)? {
+        let named = match Names::read(call, 0, &input.into_value(call.head)?)? {
             Names::Unsaid => Vec::new(),
             // An empty list is about no session at all, not about all of them.
             Names::Given(named) if named.is_empty() => {
                 return Ok(PipelineData::value(Value::list(Vec::new(), call.head), None));
             }
-            Names::Given(named) => named.into_iter().map(|named| named.name).collect(),
+            Names::Given(named) => named,
         };
+        let sessions = named.iter().map(|named| named.name.clone()).collect();
         let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
         let stream = Stream {
-            watch: lisa.engine.watch(&request).at(call.head)?,
+            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call.head))?,
             interrupt: Interrupt::listen(interface)?,
             span: call.head,
             over: false,

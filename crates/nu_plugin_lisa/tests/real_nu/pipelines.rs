@@ -1,6 +1,6 @@
 //! Sessions through pipelines, and what happens when something is wrong.
 
-use crate::stage::Stage;
+use crate::stage::{Stage, demo_agent};
 use serde_json::json;
 
 #[test]
@@ -119,6 +119,7 @@ fn a_receipt_leads_to_the_end_of_its_turn() {
 
 #[test]
 fn a_prompt_is_piped_in() {
+    demo_agent();
     let stage = Stage::new();
     let spawned =
         stage.value("'!say Hello.' | lisa session spawn demo --name piped | get receipt?.delivered?");
@@ -142,6 +143,7 @@ fn settings_are_defaults_that_flags_override() {
 
 #[test]
 fn a_session_works_in_the_callers_folder() {
+    demo_agent();
     let stage = Stage::new();
     let cwd = stage.value("mkdir sub; cd sub; lisa session spawn demo --name here | get cwd");
     let want = stage.work().canonicalize().unwrap().join("sub");

@@ -51,6 +51,22 @@ fn installed(home: &Path) -> Option<PathBuf> {
     platforms.flatten().map(|platform| platform.path().join("bin/nu")).find(|nu| nu.is_file())
 }
 
+/// Builds the demo agent beside the plugin, where its profile finds it on the stage's `PATH`.
+pub(crate) fn demo_agent() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let target = Path::new(PLUGIN).parent().and_then(Path::parent).unwrap();
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "-p", "demo-agent", "--target-dir"]).arg(target);
+        if PLUGIN.contains("/release/") {
+            build.arg("--release");
+        }
+        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    });
+}
+
 /// Folders and a tmux server that belong to one test.
 pub(crate) struct Stage {
     dir: tempfile::TempDir,
@@ -79,6 +95,7 @@ impl Stage {
     /// `rm -rf build`, and `docs` has finished its turn.
     pub(crate) fn with_sessions() -> Self {
         let stage = Self::new();
+        demo_agent();
         stage.value(
             "lisa session spawn demo --name fix-login --prompt '!permission Bash rm -rf build' | ignore
              lisa session spawn demo --name docs --prompt '!say All done.' | ignore

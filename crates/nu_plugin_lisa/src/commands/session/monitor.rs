@@ -7,13 +7,13 @@ use crate::{
     convert,
     errors::{At, labeled},
     interrupt::{Interrupt, TICK},
-    names::Names,
+    names::{Named, Names, at_name},
     signature::{OverNames, choice, example, lisa},
     types,
     until::Until,
 };
 use lisa_engine::{
-    api::{ListRequest, Session, SessionRequest, WaitMode, WaitRequest, WatchRequest},
+    api::{Session, SessionRequest, WaitMode, WaitRequest, WatchRequest},
     engine::{Engine, Watch},
     error::{Error, Kind},
     words::StateName,
@@ -99,33 +99,31 @@ impl PluginCommand for Monitor {
             Some(word) => Until::parse(&word.item, word.span)?,
             None => Until::Attention,
         };
-        let (sessions, turn) = match Names::read(call, 0, &input.into_value(call.head)?)? {
-            Names::Unsaid => (Vec::new(), None),
+        let named = match Names::read(call, 0, &input.into_value(call.head)?)? {
+            Names::Unsaid => Vec::new(),
             // An empty list is about no session at all, not about all of them.
             Names::Given(named) if named.is_empty() => {
                 return Ok(PipelineData::value(Value::list(Vec::new(), call.head), None));
             }
-            Names::Given(named) => {
-                let turn = named.first().and_then(|named| named.turn.clone());
-                (named.into_iter().map(|named| named.name).collect(), turn)
-            }
+            Names::Given(named) => named,
         };
         let timeout = lisa.settings.timeout(call)?;
         let interrupt = Interrupt::listen(interface)?;
         if call.has_flag("stream")? {
-            let stream = Stream::open(&lisa, sessions, until, timeout, interrupt)?;
+            let stream = Stream::open(&lisa, &named, until, timeout, interrupt)?;
             let signals = interface.signals().clone();
             return Ok(PipelineData::list_stream(ListStream::new(stream, call.head, signals), None));
         }
+        let turn = named.first().and_then(|named| named.turn.clone()).filter(|_| until == Until::Turn);
         let request = WaitRequest {
-            sessions,
+            sessions: named.iter().map(|named| named.name.clone()).collect(),
             mode: if call.has_flag("all")? { WaitMode::All } else { WaitMode::Any },
             until: Some(until.as_str().to_owned()),
-            turn: call.get_flag("turn")?.or(turn.filter(|_| until == Until::Turn)),
+            turn: call.get_flag("turn")?.or(turn),
             since: None,
             timeout_s: None,
         };
-        let sessions = wait(&lisa, request, timeout, interrupt)?;
+        let sessions = wait(&lisa, &named, request, timeout, interrupt)?;
         Ok(PipelineData::value(convert::list(&sessions, call.head, convert::session), None))
     }
 }
@@ -135,6 +133,7 @@ const ONE_WAIT: Duration = Duration::from_secs(600);
 
 fn wait(
     lisa: &Lisa,
+    named: &[Named],
     mut request: WaitRequest,
     timeout: Option<Duration>,
     mut interrupt: Interrupt,
@@ -149,7 +148,7 @@ fn wait(
             // Asks the shell whether it is still there, and raises the same flag if it is not.
             let _ = interrupt.raised();
         });
-        let response = response.at(lisa.head)?;
+        let response = response.map_err(|error| at_name(&error, named, lisa.head))?;
         if !response.timed_out {
             return Ok(response.sessions);
         }
@@ -193,31 +192,34 @@ struct Stream {
 impl Stream {
     fn open(
         lisa: &Lisa,
-        names: Vec<String>,
+        named: &[Named],
         until: Until,
         timeout: Option<Duration>,
         interrupt: Interrupt,
     ) -> Result<Self, LabeledError> {
-        // The journal first, so that nothing is lost between the two.
-        let request = WatchRequest { sessions: names.clone(), ..WatchRequest::default() };
-        let watch = lisa.engine.watch(&request).at(lisa.head)?;
+        // A prefix or a tag stands for one session from here on: events bring exact names.
+        let exact: Vec<String> = named
+            .iter()
+            .map(|named| {
+                let session =
+                    lisa.engine.status(&SessionRequest { session: named.name.clone() }).at(named.span)?;
+                Ok(session.name)
+            })
+            .collect::<Result<_, LabeledError>>()?;
+        // The journal first, then a look at each, so that nothing is lost between the two.
+        let request = WatchRequest { sessions: exact.clone(), ..WatchRequest::default() };
         let mut stream = Self {
             engine: lisa.engine.clone(),
-            watch,
+            watch: lisa.engine.watch(&request).at(lisa.head)?,
             until,
-            alive: (!names.is_empty()).then(|| names.clone()),
+            alive: (!exact.is_empty()).then(|| exact.clone()),
             last: HashMap::new(),
             ready: VecDeque::new(),
             end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt,
             span: lisa.head,
         };
-        let names = if names.is_empty() {
-            let all = lisa.engine.list(&ListRequest::default()).at(lisa.head)?;
-            all.sessions.into_iter().map(|row| row.name).collect()
-        } else {
-            names
-        };
+        let names = if exact.is_empty() { lisa.engine.names().at(lisa.head)? } else { exact };
         for name in names {
             stream.look(name).at(lisa.head)?;
         }
@@ -229,7 +231,7 @@ impl Stream {
         let session = match self.engine.status(&SessionRequest { session: name.clone() }) {
             Ok(session) => session,
             // Killed and removed: there is nothing left to show.
-            Err(error) if error.kind() == Kind::SessionNotFound && !self.last.is_empty() => {
+            Err(error) if error.kind() == Kind::SessionNotFound => {
                 self.ended(&name);
                 return Ok(());
             }

@@ -60,7 +60,7 @@ impl SimplePluginCommand for Name {
         let request = NameRequest {
             mode: lisa.settings.mode(call)?,
             tag: call.get_flag("tag")?,
-            cwd: lisa.settings.cwd(call)?,
+            cwd: lisa.settings.cwd(call)?.map(|folder| lisa.folder(&folder)),
             agent: agent.item,
         };
         Ok(Value::string(lisa.engine.name(&request).at(agent.span)?, call.head))

@@ -97,7 +97,7 @@ impl SimplePluginCommand for Spawn {
         let piped = input.as_str().ok().map(str::to_owned);
         let request = SpawnRequest {
             prompt: call.get_flag("prompt")?.or(piped),
-            cwd: lisa.settings.cwd(call)?,
+            cwd: lisa.settings.cwd(call)?.map(|folder| lisa.folder(&folder)),
             name: call.get_flag("name")?,
             tag: call.get_flag("tag")?,
             mode: lisa.settings.mode(call)?,
