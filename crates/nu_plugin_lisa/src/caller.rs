@@ -103,12 +103,12 @@ mod tests {
 
     #[test]
     fn folders_of_settings_are_taken_from_where_the_caller_stands() {
-        let absolute = |given| absolute(given, Path::new("/work/here"), Some("/home/ada"));
-        assert_eq!(absolute("."), "/work/here");
-        assert_eq!(absolute("sub/x"), "/work/here/sub/x");
+        let absolute = |given| absolute(given, Path::new("/srv/here"), Some("/home/ada"));
+        assert_eq!(absolute("."), "/srv/here");
+        assert_eq!(absolute("sub/x"), "/srv/here/sub/x");
         assert_eq!(absolute("~/x"), "/home/ada/x");
         assert_eq!(absolute("~"), "/home/ada");
-        assert_eq!(absolute("~bob"), "/work/here/~bob");
+        assert_eq!(absolute("~bob"), "/srv/here/~bob");
         assert_eq!(absolute("/tmp"), "/tmp");
     }
 

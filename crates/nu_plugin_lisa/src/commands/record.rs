@@ -6,18 +6,22 @@ use crate::{
     complete::{Arg, Source, completes},
     convert,
     errors::{At, invalid, labeled},
-    interrupt::Interrupt,
+    interrupt::{Interrupt, TICK},
     names::{self, Names},
     signature::{OverNames, example, lisa},
     types,
 };
-use lisa_engine::error::{Error, Kind};
+use lisa_engine::{
+    engine::Engine,
+    error::{Error, Kind},
+};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Value};
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -95,15 +99,16 @@ impl SimplePluginCommand for Record {
             }
             labeled(&Error::io("write", &file, &error), span)
         })?);
-        let mut out = Watched { out: &mut out, interrupt, lines: 0 };
-        let cancel = out.interrupt.cancel();
-        let frames = match lisa.engine.record(&named.name, &mut out, limit, &cancel) {
+        let frames = match recording(&lisa.engine, &named.name, &mut out, limit, interrupt) {
             // What was recorded until Ctrl-C is a recording.
-            Err(error) if error.kind() == Kind::Cancelled => out.lines,
-            frames => frames.at(named.span)?,
+            Err(error) if error.kind() == Kind::Cancelled => None,
+            frames => Some(frames.at(named.span)?),
         };
-        let size = out.out.flush().and_then(|()| std::fs::metadata(&file)).map(|meta| meta.len());
-        let size = size.map_err(|error| labeled(&Error::io("write", &file, &error), span))?;
+        let bytes = out.flush().and_then(|()| std::fs::read(&file));
+        let bytes = bytes.map_err(|error| labeled(&Error::io("write", &file, &error), span))?;
+        let lines = bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum();
+        let size = bytes.len() as u64;
+        let frames = frames.unwrap_or(lines);
         let row = convert::recorded(&named.name, &file, frames, size, began.elapsed(), call.head);
         Ok(Value::list(vec![row], call.head))
     }
@@ -121,22 +126,24 @@ fn create(file: &Path, force: bool) -> io::Result<File> {
     options.open(file)
 }
 
-/// Asks with every frame whether anybody is still there to record for.
-struct Watched<'a> {
-    out: &'a mut BufWriter<File>,
-    interrupt: Interrupt,
-    lines: u64,
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let _ = self.interrupt.raised();
-        let written = self.out.write(bytes)?;
-        self.lines += bytes[..written].iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
+/// Records, and has somebody ask meanwhile whether the shell is still there.
+fn recording(
+    engine: &Engine,
+    name: &str,
+    out: &mut dyn Write,
+    limit: Option<Duration>,
+    mut interrupt: Interrupt,
+) -> lisa_engine::error::Result<u64> {
+    let cancel = interrupt.cancel();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) && !interrupt.raised() {
+                std::thread::sleep(TICK);
+            }
+        });
+        let frames = engine.record(name, out, limit, &cancel);
+        done.store(true, Ordering::Relaxed);
+        frames
+    })
 }

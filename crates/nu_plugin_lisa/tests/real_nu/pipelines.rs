@@ -121,12 +121,12 @@ fn a_receipt_leads_to_the_end_of_its_turn() {
 fn a_prompt_is_piped_in() {
     demo_agent();
     let stage = Stage::new();
-    let spawned =
-        stage.value("'!say Hello.' | lisa session spawn demo --name piped | get receipt?.delivered?");
-    assert!(spawned.is_null() || spawned == "submitted", "{spawned}");
-    let state = stage
-        .value("lisa session monitor piped --until ready --timeout 30sec | get 0.last_message? | default ''");
-    assert!(state.as_str().is_some_and(|message| message.is_empty() || message.contains("Hello")), "{state}");
+    let said = stage.value(
+        "'!say Hello from the pipe.' | lisa session spawn demo --name piped | ignore
+         lisa session monitor piped --until ready --timeout 30sec | ignore
+         lisa session capture piped | str contains 'Hello from the pipe.'",
+    );
+    assert_eq!(said, json!(true));
 }
 
 #[test]
