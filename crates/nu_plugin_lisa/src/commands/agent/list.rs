@@ -1,0 +1,55 @@
+//! `lisa agent list`: what can be started.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    convert,
+    errors::At,
+    signature::{example, lisa},
+    types,
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Type, Value};
+
+/// `lisa agent list`
+pub(crate) struct List;
+
+impl SimplePluginCommand for List {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa agent list"
+    }
+
+    fn description(&self) -> &str {
+        "List the agents that can be started, and whether each is installed."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["profiles", "claude", "codex"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa agent list").input_output_type(Type::Nothing, types::table(types::agent()))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![example(
+            "Find an agent",
+            "lisa agent list | where id == demo | get id",
+            Value::test_list(vec![Value::test_string("demo")]),
+        )]
+    }
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        _input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let agents = lisa.engine.agents().at(call.head)?;
+        Ok(convert::list(&agents, call.head, convert::agent))
+    }
+}

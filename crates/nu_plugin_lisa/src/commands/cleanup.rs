@@ -1,0 +1,55 @@
+//! `lisa cleanup`: removing what is left of sessions.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    convert,
+    errors::At,
+    signature::{example, lisa},
+    types,
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Type, Value};
+
+/// `lisa cleanup`
+pub(crate) struct Cleanup;
+
+impl SimplePluginCommand for Cleanup {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa cleanup"
+    }
+
+    fn description(&self) -> &str {
+        "Remove what is left of sessions that are gone: folders, sockets and dead panes."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["prune", "remove", "stale"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa cleanup").input_output_type(Type::Nothing, types::table(types::removed()))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![example(
+            "Remove what nothing uses any more; live sessions stay",
+            "lisa cleanup | where name == 'fix-login'",
+            Value::test_list(vec![]),
+        )]
+    }
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        _input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let response = lisa.engine.cleanup().at(call.head)?;
+        Ok(convert::list(&response.removed, call.head, convert::removed))
+    }
+}

@@ -1,0 +1,149 @@
+//! `lisa record`: what Lisa saw of a session, as a file.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    complete::{Arg, Source, completes},
+    convert,
+    errors::{At, invalid, labeled},
+    interrupt::{Interrupt, TICK},
+    names::{self, Names},
+    signature::{OverNames, example, lisa},
+    types,
+};
+use lisa_engine::{
+    engine::Engine,
+    error::{Error, Kind},
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Value};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufWriter, Write},
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+/// `lisa record`
+pub(crate) struct Record;
+
+impl SimplePluginCommand for Record {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa record"
+    }
+
+    fn description(&self) -> &str {
+        "Record what Lisa sees of a session, until it ends, the time is over, or Ctrl-C."
+    }
+
+    fn extra_description(&self) -> &str {
+        "Secrets are masked. A wrong verdict becomes a recording, and the recording a test: see `lisa replay`."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["recording", "timeline", "capture"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa record")
+            .one_name(types::table(types::recorded()))
+            .named(
+                "out",
+                SyntaxShape::Filepath,
+                "The file to write; <name>.jsonl in this folder unless said.",
+                Some('o'),
+            )
+            .named("limit", SyntaxShape::Duration, "How long to record.", Some('l'))
+            .switch("force", "Write over a file that is there already.", Some('f'))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![example(
+            "Record half a second",
+            "lisa record docs --limit 500ms --out /tmp/docs.jsonl --force | get name",
+            Value::test_list(vec![Value::test_string("docs")]),
+        )]
+    }
+
+    completes!(Arg::Nth(0) => Source::Sessions);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let named = Names::read(call, 0, input)?.one(call.head)?;
+        names::check(&lisa.engine, std::slice::from_ref(&named))?;
+        let given: Option<Spanned<String>> = call.get_flag("out")?;
+        let (file, span) = match given {
+            Some(given) => (lisa.cwd.join(given.item), given.span),
+            None => (lisa.cwd.join(format!("{}.jsonl", named.name)), call.head),
+        };
+        let limit: Option<Duration> = call.get_flag("limit")?;
+        let interrupt = Interrupt::listen(interface)?;
+        let began = Instant::now();
+        let mut out = BufWriter::new(create(&file, call.has_flag("force")?).map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                let message = format!("{} is there already", file.display());
+                return invalid(
+                    message,
+                    "choose another file with --out, or write over it with --force",
+                    span,
+                );
+            }
+            labeled(&Error::io("write", &file, &error), span)
+        })?);
+        let frames = match recording(&lisa.engine, &named.name, &mut out, limit, interrupt) {
+            // What was recorded until Ctrl-C is a recording.
+            Err(error) if error.kind() == Kind::Cancelled => None,
+            frames => Some(frames.at(named.span)?),
+        };
+        let bytes = out.flush().and_then(|()| std::fs::read(&file));
+        let bytes = bytes.map_err(|error| labeled(&Error::io("write", &file, &error), span))?;
+        let lines = bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum();
+        let size = bytes.len() as u64;
+        let frames = frames.unwrap_or(lines);
+        let row = convert::recorded(&named.name, &file, frames, size, began.elapsed(), call.head);
+        Ok(Value::list(vec![row], call.head))
+    }
+}
+
+fn create(file: &Path, force: bool) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    options.open(file)
+}
+
+/// Records, and has somebody ask meanwhile whether the shell is still there.
+fn recording(
+    engine: &Engine,
+    name: &str,
+    out: &mut dyn Write,
+    limit: Option<Duration>,
+    mut interrupt: Interrupt,
+) -> lisa_engine::error::Result<u64> {
+    let cancel = interrupt.cancel();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) && !interrupt.raised() {
+                std::thread::sleep(TICK);
+            }
+        });
+        let frames = engine.record(name, out, limit, &cancel);
+        done.store(true, Ordering::Relaxed);
+        frames
+    })
+}

@@ -1,0 +1,138 @@
+//! `lisa session answer`: answering what agents ask.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    commands::each::each,
+    complete::{Arg, Source, completes},
+    convert,
+    errors::invalid,
+    names::Names,
+    signature::{OverNames, example, lisa},
+    types,
+};
+use lisa_engine::api::AnswerRequest;
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, SyntaxShape, Value};
+
+/// `lisa session answer`
+pub(crate) struct Answer;
+
+impl SimplePluginCommand for Answer {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa session answer"
+    }
+
+    fn description(&self) -> &str {
+        "Answer the prompt that each session is blocked on."
+    }
+
+    fn extra_description(&self) -> &str {
+        "Rows that come from `lisa session list` or `status` bring the prompt along that they showed: if another one is\n\
+         open by now, nothing is pressed."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["allow", "deny", "permission", "choose"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa session answer")
+            .names(types::table(types::answered()))
+            .named(
+                "choice",
+                SyntaxShape::OneOf(vec![
+                    SyntaxShape::List(Box::new(SyntaxShape::String)),
+                    SyntaxShape::String,
+                ]),
+                "An option's key, label or effect (allow_once, allow_always, deny); a list for several.",
+                Some('c'),
+            )
+            .named(
+                "text",
+                SyntaxShape::String,
+                "An answer in free text, where the prompt takes one.",
+                Some('t'),
+            )
+            .named(
+                "prompt-id",
+                SyntaxShape::String,
+                "Answer only if this is still the prompt that is open.",
+                None,
+            )
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![
+            example(
+                "Allow what a session asks for",
+                "lisa session answer fix-login --choice allow_once | get effect",
+                Value::test_list(vec![Value::test_string("allow_once")]),
+            ),
+            example(
+                "Refuse everything that anybody asks for",
+                "lisa session list | where prompt != null | lisa session answer --choice deny | get name",
+                Value::test_list(vec![Value::test_string("fix-login")]),
+            ),
+            example(
+                "Allow what has waited for long",
+                "lisa session list | where status == waiting_input and idle > 5min | lisa session answer --choice allow_once",
+                None,
+            ),
+        ]
+    }
+
+    completes!(Arg::From(0) => Source::Sessions, Arg::Flag("choice") => Source::Options);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let choices = choices(call)?;
+        let text: Option<String> = call.get_flag("text")?;
+        if choices.is_empty() && text.is_none() {
+            return Err(invalid("there is no answer", "give --choice or --text", call.head));
+        }
+        let prompt_id: Option<String> = call.get_flag("prompt-id")?;
+        let (choice, choices) = match choices.as_slice() {
+            [only] => (Some(only.clone()), Vec::new()),
+            _ => (None, choices),
+        };
+        each(
+            &lisa,
+            Names::read(call, 0, input)?,
+            |named| {
+                let response = lisa.engine.answer(&AnswerRequest {
+                    session: named.name.clone(),
+                    choice: choice.clone(),
+                    choices: choices.clone(),
+                    text: text.clone(),
+                    prompt_id: prompt_id.clone().or_else(|| named.prompt_id.clone()),
+                })?;
+                Ok(vec![convert::answered(&response, call.head)])
+            },
+            |named, error| convert::not_answered(&named.name, error, call.head),
+        )
+    }
+}
+
+/// `--choice`: one, or a list. A key such as `1` may come as a number.
+fn choices(call: &EvaluatedCall) -> Result<Vec<String>, LabeledError> {
+    let word = |value: Value| {
+        let span = value.span();
+        value
+            .coerce_into_string()
+            .map_err(|_| invalid("a choice is a key, a label or an effect", "such as 1 or deny", span))
+    };
+    match call.get_flag_value("choice") {
+        None => Ok(Vec::new()),
+        Some(Value::List { vals, .. }) => vals.into_iter().map(word).collect(),
+        Some(value) => Ok(vec![word(value)?]),
+    }
+}

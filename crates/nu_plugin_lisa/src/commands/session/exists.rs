@@ -1,0 +1,60 @@
+//! `lisa session exists`: whether there is such a session.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    complete::{Arg, Source, completes},
+    errors::At,
+    names::Names,
+    signature::{OverNames, example, lisa},
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Type, Value};
+
+/// `lisa session exists`
+pub(crate) struct Exists;
+
+impl SimplePluginCommand for Exists {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa session exists"
+    }
+
+    fn description(&self) -> &str {
+        "Say whether there is a session of this exact name."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["has", "find"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa session exists").one_name(Type::Bool)
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![
+            example(
+                "Ask for a session that is there",
+                "lisa session exists fix-login",
+                Value::test_bool(true),
+            ),
+            example("Ask for one that is not", "lisa session exists nobody", Value::test_bool(false)),
+        ]
+    }
+
+    completes!(Arg::Nth(0) => Source::Sessions);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let named = Names::read(call, 0, input)?.one(call.head)?;
+        Ok(Value::bool(lisa.engine.exists(&named.name).at(named.span)?, call.head))
+    }
+}

@@ -1,0 +1,64 @@
+//! `lisa session explain`: why Lisa says what it says.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    complete::{Arg, Source, completes},
+    convert,
+    errors::At,
+    names::Names,
+    signature::{OverNames, example, lisa},
+    types,
+};
+use lisa_engine::api::SessionRequest;
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Value, record};
+
+/// `lisa session explain`
+pub(crate) struct Explain;
+
+impl SimplePluginCommand for Explain {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa session explain"
+    }
+
+    fn description(&self) -> &str {
+        "Explain why Lisa says what it says about a session."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["why", "evidence", "rule"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa session explain").one_name(types::record(types::explanation()))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![example(
+            "See the state and whether anything speaks for it",
+            "lisa session explain fix-login | {state: $in.state, proven: ($in.evidence_for | is-not-empty)}",
+            Value::test_record(record! {
+                "state" => Value::test_string("awaiting_permission"),
+                "proven" => Value::test_bool(true),
+            }),
+        )]
+    }
+
+    completes!(Arg::Nth(0) => Source::Sessions);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let named = Names::read(call, 0, input)?.one(call.head)?;
+        let explanation = lisa.engine.explain(&SessionRequest { session: named.name }).at(named.span)?;
+        Ok(convert::explanation(&explanation, call.head))
+    }
+}

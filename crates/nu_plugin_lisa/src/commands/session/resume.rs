@@ -1,0 +1,79 @@
+//! `lisa session resume`: taking conversations up again.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    commands::each::each,
+    complete::{Arg, Source, completes},
+    convert,
+    names::Names,
+    signature::{OverNames, example, lisa},
+    types,
+};
+use lisa_engine::api::ResumeRequest;
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, SyntaxShape, Value};
+
+/// `lisa session resume`
+pub(crate) struct Resume;
+
+impl SimplePluginCommand for Resume {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa session resume"
+    }
+
+    fn description(&self) -> &str {
+        "Take up the agent's own conversation again after it has ended."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["continue", "restart"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa session resume")
+            .names(types::table(types::action()))
+            .named("prompt", SyntaxShape::String, "A prompt to go on with.", Some('p'))
+            .named("wait", SyntaxShape::Duration, "How long to wait for the agent to be ready.", Some('w'))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![
+            example(
+                "Go on with everything that crashed",
+                "lisa session list --status crashed | lisa session resume",
+                Value::test_list(vec![]),
+            ),
+            example("Go on with one, and say how", "lisa session resume docs --prompt 'go on'", None),
+        ]
+    }
+
+    completes!(Arg::From(0) => Source::Sessions);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let prompt: Option<String> = call.get_flag("prompt")?;
+        let wait_ready_s = lisa.settings.wait_s(call)?;
+        each(
+            &lisa,
+            Names::read(call, 0, input)?,
+            |named| {
+                let response = lisa.engine.resume(&ResumeRequest {
+                    session: named.name.clone(),
+                    prompt: prompt.clone(),
+                    wait_ready_s,
+                })?;
+                Ok(vec![convert::action(&response.action, call.head)])
+            },
+            |named, error| convert::not_done(&named.name, error, call.head),
+        )
+    }
+}

@@ -1,0 +1,58 @@
+//! `lisa session tree`: who started whom.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    convert,
+    errors::At,
+    signature::{example, lisa},
+    types,
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
+use nu_protocol::{Example, LabeledError, Signature, Type, Value};
+
+/// `lisa session tree`
+pub(crate) struct Tree;
+
+impl SimplePluginCommand for Tree {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa session tree"
+    }
+
+    fn description(&self) -> &str {
+        "Show sessions with the sessions they started."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["parent", "children", "nested"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa session tree").input_output_type(Type::Nothing, types::table(types::tree()))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![
+            example(
+                "See which sessions nobody else started",
+                "lisa session tree | get name | sort",
+                Value::test_list(vec![Value::test_string("docs"), Value::test_string("fix-login")]),
+            ),
+            example("See the whole tree at once", "lisa session tree | table --expand", None),
+        ]
+    }
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        _input: &Value,
+    ) -> Result<Value, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let roots = lisa.engine.tree().at(call.head)?;
+        Ok(convert::list(&roots, call.head, convert::tree))
+    }
+}

@@ -1,0 +1,142 @@
+//! `lisa watch`: the journal as a stream.
+
+use crate::{
+    LisaPlugin,
+    caller::Lisa,
+    complete::{Arg, Source, completes},
+    convert,
+    errors::{invalid, labeled},
+    interrupt::{Interrupt, TICK},
+    names::{Names, at_name},
+    signature::{EVENTS, OverNames, choice, example, lisa},
+    types,
+};
+use lisa_engine::{
+    api::{EventKind, WatchRequest},
+    engine,
+    error::Kind,
+};
+use nu_plugin::{EngineInterface, EvaluatedCall, PluginCommand};
+use nu_protocol::{
+    Example, LabeledError, ListStream, PipelineData, Signature, Span, Spanned, SyntaxShape, Value,
+};
+
+/// `lisa watch`
+pub(crate) struct Watch;
+
+impl PluginCommand for Watch {
+    type Plugin = LisaPlugin;
+
+    fn name(&self) -> &str {
+        "lisa watch"
+    }
+
+    fn description(&self) -> &str {
+        "Follow what happens to sessions: an endless stream that Ctrl-C or `first` ends."
+    }
+
+    fn search_terms(&self) -> Vec<&str> {
+        vec!["events", "journal", "follow", "tail", "stream"]
+    }
+
+    fn signature(&self) -> Signature {
+        lisa("lisa watch")
+            .names(types::table(types::event()))
+            .named(
+                "since",
+                SyntaxShape::Int,
+                "Begin after this cursor; with what happens from now on unless said.",
+                None,
+            )
+            .param(choice("event", Some('e'), EVENTS, "Only events of this kind."))
+    }
+
+    fn examples(&self) -> Vec<Example<'_>> {
+        vec![
+            example(
+                "See how a session began",
+                "lisa watch fix-login --since 0 | first | select session event",
+                Value::test_record(nu_protocol::record! {
+                    "session" => Value::test_string("fix-login"),
+                    "event" => Value::test_string("spawned"),
+                }),
+            ),
+            example(
+                "Ring a bell in the background whenever somebody asks something",
+                "job spawn { lisa watch --event prompt | each { print --no-newline (char bel) } }",
+                None,
+            ),
+        ]
+    }
+
+    completes!(Arg::From(0) => Source::Sessions);
+
+    fn run(
+        &self,
+        _plugin: &LisaPlugin,
+        interface: &EngineInterface,
+        call: &EvaluatedCall,
+        input: PipelineData,
+    ) -> Result<PipelineData, LabeledError> {
+        let lisa = Lisa::open(interface, call)?;
+        let named = match Names::read(call, 0, &input.into_value(call.head)?)? {
+            Names::Unsaid => Vec::new(),
+            // An empty list is about no session at all, not about all of them.
+            Names::Given(named) if named.is_empty() => {
+                return Ok(PipelineData::value(Value::list(Vec::new(), call.head), None));
+            }
+            Names::Given(named) => named,
+        };
+        let sessions = named.iter().map(|named| named.name.clone()).collect();
+        let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
+        let stream = Stream {
+            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call.head))?,
+            interrupt: Interrupt::listen(interface)?,
+            span: call.head,
+            over: false,
+        };
+        let signals = interface.signals().clone();
+        Ok(PipelineData::list_stream(ListStream::new(stream, call.head, signals), None))
+    }
+}
+
+fn events(call: &EvaluatedCall) -> Result<Vec<EventKind>, LabeledError> {
+    let Some(given) = call.get_flag::<Spanned<String>>("event")? else { return Ok(Vec::new()) };
+    EventKind::parse(&given.item).map(|kind| vec![kind]).ok_or_else(|| {
+        let message = format!("there is no event `{}`", given.item);
+        invalid(message, format!("events: {}", EVENTS.join(", ")), given.span)
+    })
+}
+
+fn since(call: &EvaluatedCall) -> Result<Option<u64>, LabeledError> {
+    let Some(given) = call.get_flag::<Spanned<i64>>("since")? else { return Ok(None) };
+    u64::try_from(given.item)
+        .map(Some)
+        .map_err(|_| invalid("a cursor is not negative", "use one that a command returned", given.span))
+}
+
+struct Stream {
+    watch: engine::Watch,
+    interrupt: Interrupt,
+    span: Span,
+    over: bool,
+}
+
+impl Iterator for Stream {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        while !self.over && !self.interrupt.raised() {
+            match self.watch.next(TICK) {
+                Ok(Some(event)) => return Some(convert::event(&event, self.span)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.over = true;
+                    let cancelled = error.kind() == Kind::Cancelled;
+                    return (!cancelled).then(|| Value::error(labeled(&error, self.span).into(), self.span));
+                }
+            }
+        }
+        None
+    }
+}

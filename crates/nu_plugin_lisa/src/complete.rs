@@ -1,0 +1,173 @@
+//! What can stand at an argument, looked up while somebody types.
+//!
+//! A command says which of its arguments take what ([`completes!`]); a failure here is no suggestion, never an
+//! error in the middle of a line.
+
+use crate::caller::Lisa;
+use lisa_engine::api::SessionRequest;
+use nu_plugin::{DynamicCompletionCall, EngineInterface};
+use nu_protocol::{DynamicSuggestion, engine::ArgType};
+
+/// Which argument.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Arg {
+    /// The positional argument with this index.
+    Nth(usize),
+    /// The positional arguments from this index on.
+    From(usize),
+    /// A flag, by its long name.
+    Flag(&'static str),
+}
+
+/// What can stand there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// A session's name.
+    Sessions,
+    /// An agent's profile.
+    Agents,
+    /// An option of the prompt that the first named session is blocked on.
+    Options,
+}
+
+/// Implements `get_dynamic_completion` by a table of arguments and sources.
+macro_rules! completes {
+    ($($arg:expr => $source:expr),+ $(,)?) => {
+        #[expect(deprecated, reason = "the marker of an interface that may still change")]
+        fn get_dynamic_completion(
+            &self,
+            _plugin: &$crate::LisaPlugin,
+            interface: &nu_plugin::EngineInterface,
+            call: nu_plugin::DynamicCompletionCall,
+            arg: nu_protocol::engine::ArgType,
+            _experimental: nu_protocol::engine::ExperimentalMarker,
+        ) -> Option<Vec<nu_protocol::DynamicSuggestion>> {
+            $crate::complete::suggest(interface, &call, &arg, &[$(($arg, $source)),+])
+        }
+    };
+}
+pub(crate) use completes;
+
+/// The suggestions for an argument; `None` leaves it to Nushell.
+pub(crate) fn suggest(
+    interface: &EngineInterface,
+    call: &DynamicCompletionCall,
+    arg: &ArgType,
+    table: &[(Arg, Source)],
+) -> Option<Vec<DynamicSuggestion>> {
+    let source = table.iter().find(|(at, _)| stands_at(*at, arg)).map(|(_, source)| *source)?;
+    let lisa = Lisa::open_at(interface, call.call.head).ok()?;
+    let found = match source {
+        Source::Sessions => {
+            let named = words(call, interface);
+            let names = lisa.engine.names().ok()?;
+            names
+                .into_iter()
+                .filter(|name| !named.contains(name))
+                .map(|name| suggestion(name, None))
+                .collect()
+        }
+        Source::Agents => {
+            let agents = lisa.engine.agents().ok()?;
+            agents.into_iter().map(|agent| suggestion(agent.id, Some(agent.title))).collect()
+        }
+        Source::Options => {
+            let session = words(call, interface).into_iter().next()?;
+            let prompt = lisa.engine.status(&SessionRequest { session }).ok()?.prompt?;
+            options(&prompt)
+        }
+    };
+    Some(found)
+}
+
+fn stands_at(at: Arg, arg: &ArgType) -> bool {
+    match (at, arg) {
+        (Arg::Nth(want), ArgType::Positional(index)) => want == *index,
+        (Arg::From(start), ArgType::Positional(index)) => *index >= start,
+        (Arg::Flag(name), ArgType::Flag(flag)) => flag.trim_start_matches('-') == name,
+        _ => false,
+    }
+}
+
+/// The options by effect where an effect names only one of them, then all of them by key.
+fn options(prompt: &lisa_engine::words::Prompt) -> Vec<DynamicSuggestion> {
+    use lisa_engine::words::Effect;
+    let mut found = Vec::new();
+    for effect in [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny] {
+        let mut with = prompt.options.iter().filter(|option| option.effect == effect);
+        if let (Some(only), None) = (with.next(), with.next()) {
+            found.push(suggestion(effect.as_str().to_owned(), Some(only.label.clone())));
+        }
+    }
+    found.extend(
+        prompt.options.iter().map(|option| suggestion(option.key.clone(), Some(option.label.clone()))),
+    );
+    found
+}
+
+/// The positional arguments that are typed already, without the one at the cursor.
+fn words(call: &DynamicCompletionCall, interface: &EngineInterface) -> Vec<String> {
+    call.call
+        .positional_iter()
+        .filter(|expression| !expression.span.contains(call.pos) && expression.span.end != call.pos)
+        .filter_map(|expression| match expression.as_string() {
+            Some(word) => Some(word),
+            None => interface
+                .get_span_contents(expression.span)
+                .ok()
+                .and_then(|bytes| String::from_utf8(bytes).ok()),
+        })
+        .collect()
+}
+
+fn suggestion(value: String, description: Option<String>) -> DynamicSuggestion {
+    DynamicSuggestion { value, description, ..DynamicSuggestion::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lisa_engine::words::{Effect, Prompt, PromptKind, PromptOption};
+
+    #[test]
+    fn arguments_are_told_apart() {
+        assert!(stands_at(Arg::From(1), &ArgType::Positional(3)));
+        assert!(!stands_at(Arg::From(1), &ArgType::Positional(0)));
+        assert!(stands_at(Arg::Nth(0), &ArgType::Positional(0)));
+        assert!(stands_at(Arg::Flag("agent"), &ArgType::Flag("agent".into())));
+        assert!(!stands_at(Arg::Flag("agent"), &ArgType::Flag("args".into())));
+    }
+
+    #[test]
+    fn options_are_offered_by_effect_where_that_is_clear_and_by_key_always() {
+        let option = |key: &str, effect| PromptOption {
+            key: key.into(),
+            label: format!("option {key}"),
+            selected: false,
+            checked: None,
+            effect,
+        };
+        let prompt = Prompt {
+            id: "p".into(),
+            kind: PromptKind::Permission,
+            dialog: None,
+            title: "May I?".into(),
+            body: String::new(),
+            tool: None,
+            command: None,
+            file: None,
+            options: vec![
+                option("1", Effect::AllowOnce),
+                option("2", Effect::AllowAlways),
+                option("3", Effect::AllowAlways),
+                option("4", Effect::Deny),
+            ],
+            multi: false,
+            free_text: false,
+            truncated: false,
+            step: None,
+        };
+        let values: Vec<_> = options(&prompt).into_iter().map(|suggestion| suggestion.value).collect();
+        assert_eq!(values, ["allow_once", "deny", "1", "2", "3", "4"]);
+    }
+}

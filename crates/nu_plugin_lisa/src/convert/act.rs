@@ -1,0 +1,229 @@
+//! What was done, as rows.
+
+use super::{date, int, json_record, or_null, text, text_or_null, texts};
+use crate::errors::code;
+use lisa_engine::{
+    api::{Action, AnswerResponse, Event, Receipt, SendResponse, SpawnResponse},
+    error::Error,
+};
+use nu_protocol::{Record, Span, Value, record};
+
+/// A session that was started.
+pub(crate) fn spawned(response: &SpawnResponse, span: Span) -> Value {
+    let mut record = super::session_record(&response.session, span);
+    record.push(
+        "receipt",
+        or_null(response.receipt.as_ref(), span, |receipt, span| {
+            Value::record(receipt_record(receipt, span), span)
+        }),
+    );
+    record.push("cursor", int(response.cursor, span));
+    record.push("next", text(response.next.as_str(), span));
+    Value::record(record, span)
+}
+
+/// A prompt that was sent, or refused.
+pub(crate) fn sent(response: &SendResponse, span: Span) -> Value {
+    let mut record = record! { "name" => text(response.session.as_str(), span) };
+    record.extend(receipt_record(&response.receipt, span));
+    record.extend(record! {
+        "status" => text(response.status.as_str(), span),
+        "state" => text(response.state.as_str(), span),
+        "cursor" => int(response.cursor, span),
+        "next" => text(response.next.as_str(), span),
+    });
+    Value::record(record, span)
+}
+
+fn receipt_record(receipt: &Receipt, span: Span) -> Record {
+    record! {
+        "delivered" => text(receipt.delivered.as_str(), span),
+        "turn" => text_or_null(receipt.turn.as_deref(), span),
+        "evidence" => text_or_null(receipt.evidence.as_deref(), span),
+        "at" => date(receipt.at, span),
+        "refusal" => text_or_null(receipt.refusal.map(|refusal| refusal.as_str()), span),
+        "hint" => text_or_null(receipt.hint.as_deref(), span),
+    }
+}
+
+/// A prompt that was answered.
+pub(crate) fn answered(response: &AnswerResponse, span: Span) -> Value {
+    Value::record(
+        record! {
+            "name" => text(response.session.as_str(), span),
+            "answered" => texts(&response.answered, span),
+            "effect" => text_or_null(response.effect.map(|effect| effect.as_str()), span),
+            "title" => text(response.title.as_str(), span),
+            "prompt_id" => text(response.prompt_id.as_str(), span),
+            "status" => text(response.status.as_str(), span),
+            "state" => text(response.state.as_str(), span),
+            "cursor" => int(response.cursor, span),
+            "next" => text(response.next.as_str(), span),
+            "error" => Value::nothing(span),
+        },
+        span,
+    )
+}
+
+/// A prompt that could not be answered.
+pub(crate) fn not_answered(name: &str, error: &Error, span: Span) -> Value {
+    let null = Value::nothing(span);
+    Value::record(
+        record! {
+            "name" => text(name, span),
+            "answered" => texts(&[], span),
+            "effect" => null.clone(),
+            "title" => null.clone(),
+            "prompt_id" => null.clone(),
+            "status" => null.clone(),
+            "state" => null.clone(),
+            "cursor" => null.clone(),
+            "next" => null,
+            "error" => problem(error, span),
+        },
+        span,
+    )
+}
+
+/// What happened to a session.
+pub(crate) fn action(action: &Action, span: Span) -> Value {
+    Value::record(
+        record! {
+            "name" => text(action.name.as_str(), span),
+            "was" => text(action.was.as_str(), span),
+            "done" => text(action.done.as_str(), span),
+            "detail" => text_or_null(action.detail.as_deref(), span),
+            "error" => Value::nothing(span),
+        },
+        span,
+    )
+}
+
+/// Something that could not be done to a session.
+pub(crate) fn not_done(name: &str, error: &Error, span: Span) -> Value {
+    Value::record(
+        record! {
+            "name" => text(name, span),
+            "was" => Value::nothing(span),
+            "done" => Value::nothing(span),
+            "detail" => Value::nothing(span),
+            "error" => problem(error, span),
+        },
+        span,
+    )
+}
+
+fn problem(error: &Error, span: Span) -> Value {
+    Value::record(
+        record! {
+            "code" => text(code(error.kind()), span),
+            "message" => text(error.message(), span),
+            "help" => text(error.hint(), span),
+        },
+        span,
+    )
+}
+
+/// Something that happened.
+pub(crate) fn event(event: &Event, span: Span) -> Value {
+    Value::record(
+        record! {
+            "at" => date(event.at, span),
+            "session" => text(event.session.as_str(), span),
+            "event" => text(event.event.as_str(), span),
+            "status" => text(event.status.as_str(), span),
+            "state" => text(event.state.as_str(), span),
+            "detail" => text(event.detail.as_str(), span),
+            "cursor" => int(event.cursor, span),
+            "turn" => text_or_null(event.turn.as_deref(), span),
+            "data" => or_null(event.data.as_ref(), span, json_record),
+        },
+        span,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{convert::samples, types};
+    use lisa_engine::{
+        api::{Delivery, EventKind, Refusal},
+        error::Kind,
+        words::{Effect, StateName, Status},
+    };
+
+    const SPAN: Span = Span::test_data();
+
+    fn receipt() -> Receipt {
+        Receipt {
+            turn: None,
+            delivered: Delivery::Refused,
+            evidence: None,
+            at: samples::now(),
+            refusal: Some(Refusal::PromptOpen),
+            hint: Some("answer it".into()),
+        }
+    }
+
+    #[test]
+    fn what_was_sent_is_of_the_declared_type() {
+        let response = SendResponse {
+            session: "a".into(),
+            receipt: receipt(),
+            status: Status::WaitingInput,
+            state: StateName::AwaitingPermission,
+            cursor: 7,
+            next: "answer it".into(),
+        };
+        samples::fits(&sent(&response, SPAN), types::sent());
+        let session = samples::session("a");
+        let response = SpawnResponse { session, receipt: Some(receipt()), cursor: 1, next: "wait".into() };
+        samples::fits(&spawned(&response, SPAN), types::spawned());
+        samples::fits(&spawned(&SpawnResponse { receipt: None, ..response }, SPAN), types::spawned());
+    }
+
+    #[test]
+    fn answers_are_of_the_declared_type_whether_they_worked_or_not() {
+        let response = AnswerResponse {
+            session: "a".into(),
+            prompt_id: "p".into(),
+            title: "May I?".into(),
+            answered: vec!["Yes".into()],
+            effect: Some(Effect::AllowOnce),
+            status: Status::InProgress,
+            state: StateName::Working,
+            cursor: 7,
+            next: "wait".into(),
+        };
+        samples::fits(&answered(&response, SPAN), types::answered());
+        samples::fits(
+            &not_answered("a", &Error::new(Kind::NoPrompt, "none", "wait"), SPAN),
+            types::answered(),
+        );
+    }
+
+    #[test]
+    fn actions_are_of_the_declared_type_whether_they_worked_or_not() {
+        let done = Action { name: "a".into(), was: Status::Stuck, done: "killed".into(), detail: None };
+        samples::fits(&action(&done, SPAN), types::action());
+        samples::fits(&not_done("a", &Error::new(Kind::Io, "x", "y"), SPAN), types::action());
+    }
+
+    #[test]
+    fn events_are_of_the_declared_type() {
+        let mut happened = Event {
+            cursor: 3,
+            at: samples::now(),
+            session: "a".into(),
+            event: EventKind::Spawned,
+            status: Status::JustStarted,
+            state: StateName::Starting,
+            detail: "demo".into(),
+            turn: None,
+            data: None,
+        };
+        samples::fits(&event(&happened, SPAN), types::event());
+        happened.data = serde_json::json!({ "tokens": 3 }).as_object().cloned();
+        samples::fits(&event(&happened, SPAN), types::event());
+    }
+}

@@ -1,0 +1,235 @@
+//! Sessions as rows.
+
+use super::{date, int, json_record, list, millis, or_null, prompt, text, text_or_null, texts};
+use lisa_engine::{
+    api::{Row, Session, Todos, TreeNode, Usage},
+    words::{Exit, Failure, Prompt},
+};
+use nu_protocol::{Record, Span, Value, record};
+
+/// The longest name that leaves room for `agent`, `status`, `idle` and `started` beside it in 80 columns.
+const NAME_FIRST: usize = 20;
+
+/// A list of sessions. The columns stand in the order of the documentation as long as the names are short. Names
+/// that Lisa makes are some 60 characters long and would push everything else off the screen: then `name`, which
+/// has to stay exact, comes fifth, where Nushell wraps it.
+pub(crate) fn rows(sessions: &[(Row, Option<Prompt>)], span: Span) -> Value {
+    let name_first = sessions.iter().all(|(row, _)| row.name.chars().count() <= NAME_FIRST);
+    let rows = sessions.iter().map(|(row, prompt)| {
+        let record = row_record(row, prompt.as_ref(), span);
+        if name_first {
+            return Value::record(record, span);
+        }
+        let mut columns: Vec<(String, Value)> = record.into_iter().collect();
+        columns[..5].rotate_left(1);
+        Value::record(columns.into_iter().collect(), span)
+    });
+    Value::list(rows.collect(), span)
+}
+
+fn row_record(row: &Row, asked: Option<&Prompt>, span: Span) -> Record {
+    record! {
+        "name" => text(row.name.as_str(), span),
+        "agent" => text(row.agent.as_str(), span),
+        "status" => text(row.status.as_str(), span),
+        "idle" => idle(row.idle_ms, span),
+        "started" => date(row.started_at, span),
+        "state" => text(row.state.as_str(), span),
+        "attention" => text(row.attention.as_str(), span),
+        "prompt" => or_null(asked, span, prompt),
+        "project" => text(row.project.as_str(), span),
+        "cwd" => text(row.cwd.as_str(), span),
+        "mode" => text(row.mode.as_str(), span),
+        "pid" => or_null(row.pid.as_ref(), span, |pid, span| int((*pid).into(), span)),
+        "tag" => text_or_null(row.tag.as_deref(), span),
+        "parent" => text_or_null(row.parent.as_deref(), span),
+        "host" => text(row.host.as_str(), span),
+        "reason" => text(row.reason.as_str(), span),
+    }
+}
+
+/// One session in full.
+pub(crate) fn session(session: &Session, span: Span) -> Value {
+    Value::record(session_record(session, span), span)
+}
+
+/// One session in full, for a record that says more.
+pub(crate) fn session_record(s: &Session, span: Span) -> Record {
+    record! {
+        "name" => text(s.name.as_str(), span),
+        "agent" => text(s.agent.as_str(), span),
+        "status" => text(s.status.as_str(), span),
+        "idle" => idle(s.idle_ms, span),
+        "started" => date(s.started_at, span),
+        "state" => text(s.state.as_str(), span),
+        "attention" => text(s.attention.as_str(), span),
+        "prompt" => or_null(s.prompt.as_ref(), span, prompt),
+        "reason" => text(s.reason.as_str(), span),
+        "confidence" => text(s.confidence.as_str(), span),
+        "source" => text(s.source.as_str(), span),
+        "since" => date(s.since, span),
+        "activity" => text_or_null(s.activity.map(|activity| activity.as_str()), span),
+        "tool" => text_or_null(s.tool.as_deref(), span),
+        "last_message" => text_or_null(s.last_message.as_deref(), span),
+        "asks" => or_null(s.asks.as_ref(), span, |asks, span| Value::bool(*asks, span)),
+        "error" => or_null(s.error.as_ref(), span, failure),
+        "exit" => or_null(s.exit.as_ref(), span, exit),
+        "expected" => text_or_null(s.expected.as_deref(), span),
+        "failed_signals" => texts(&s.failed_signals, span),
+        "mode" => text(s.mode.as_str(), span),
+        "cwd" => text(s.cwd.as_str(), span),
+        "project" => text(s.project.as_str(), span),
+        "project_hash" => text(s.project_hash.as_str(), span),
+        "tag" => text_or_null(s.tag.as_deref(), span),
+        "parent" => text_or_null(s.parent.as_deref(), span),
+        "depth" => int(s.depth.into(), span),
+        "host" => text(s.host.as_str(), span),
+        "pid" => or_null(s.pid.as_ref(), span, |pid, span| int((*pid).into(), span)),
+        "run_id" => text(s.run_id.as_str(), span),
+        "agent_session_id" => text_or_null(s.agent_session_id.as_deref(), span),
+        "turn" => text_or_null(s.turn.as_deref(), span),
+        "subagents" => int(s.subagents.into(), span),
+        "background_tasks" => int(s.background_tasks.into(), span),
+        "todos" => or_null(s.todos.as_ref(), span, todos),
+        "wait_estimate" => or_null(s.wait_estimate_s.as_ref(), span, |s, span| millis(u64::from(*s) * 1000, span)),
+        "usage" => or_null(s.usage.as_ref(), span, usage),
+        "signals" => or_null(s.signals.as_ref(), span, json_record),
+    }
+}
+
+/// A session and those it started.
+pub(crate) fn tree(node: &TreeNode, span: Span) -> Value {
+    let row = &node.session;
+    Value::record(
+        record! {
+            "name" => text(row.name.as_str(), span),
+            "agent" => text(row.agent.as_str(), span),
+            "status" => text(row.status.as_str(), span),
+            "idle" => idle(row.idle_ms, span),
+            "started" => date(row.started_at, span),
+            "state" => text(row.state.as_str(), span),
+            "attention" => text(row.attention.as_str(), span),
+            "depth" => int(node.depth.into(), span),
+            "children" => list(&node.children, span, tree),
+        },
+        span,
+    )
+}
+
+/// How long a session has been idle, in two units at most: `12sec`, `5min 3sec`, `3hr 20min`, `2day 4hr`.
+fn idle(ms: u64, span: Span) -> Value {
+    let s = ms / 1000;
+    let unit = match s {
+        0..3600 => 1,
+        3600..86_400 => 60,
+        86_400..604_800 => 3600,
+        _ => 86_400,
+    };
+    millis((s - s % unit).saturating_mul(1000), span)
+}
+
+fn failure(failure: &Failure, span: Span) -> Value {
+    Value::record(
+        record! {
+            "kind" => text(failure.kind.as_str(), span),
+            "recoverable" => Value::bool(failure.recoverable, span),
+            "message" => text(failure.message.as_str(), span),
+        },
+        span,
+    )
+}
+
+fn exit(exit: &Exit, span: Span) -> Value {
+    let number = |number: &i32, span| Value::int(i64::from(*number), span);
+    Value::record(
+        record! {
+            "code" => or_null(exit.code.as_ref(), span, number),
+            "signal" => or_null(exit.signal.as_ref(), span, number),
+            "kind" => text(exit.kind.as_str(), span),
+        },
+        span,
+    )
+}
+
+fn todos(todos: &Todos, span: Span) -> Value {
+    Value::record(
+        record! {
+            "done" => int(todos.done.into(), span),
+            "total" => int(todos.total.into(), span),
+            "active" => text_or_null(todos.active.as_deref(), span),
+        },
+        span,
+    )
+}
+
+fn usage(usage: &Usage, span: Span) -> Value {
+    let count = |tokens: &u64, span| int(*tokens, span);
+    Value::record(
+        record! {
+            "model" => text_or_null(usage.model.as_deref(), span),
+            "input_tokens" => or_null(usage.input_tokens.as_ref(), span, count),
+            "output_tokens" => or_null(usage.output_tokens.as_ref(), span, count),
+            "context_tokens" => or_null(usage.context_tokens.as_ref(), span, count),
+            "context_size" => or_null(usage.context_size.as_ref(), span, count),
+            "cost_usd" => or_null(usage.cost_usd.as_ref(), span, |cost, span| Value::float(*cost, span)),
+        },
+        span,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{convert::samples, types};
+
+    fn columns(value: &Value) -> Vec<String> {
+        value.as_record().unwrap().columns().cloned().collect()
+    }
+
+    #[test]
+    fn every_session_is_of_the_declared_type() {
+        for sample in samples::sessions() {
+            let value = session(&sample, Span::test_data());
+            samples::fits(&value, types::session());
+            if let Some(asked) = &sample.prompt {
+                samples::fits(&prompt(asked, Span::test_data()), types::prompt());
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_is_of_the_declared_type() {
+        let all: Vec<_> = samples::sessions().iter().map(|s| (Row::from(s), s.prompt.clone())).collect();
+        let value = rows(&all, Span::test_data());
+        for row in value.as_list().unwrap() {
+            samples::fits(row, types::row());
+        }
+    }
+
+    #[test]
+    fn a_long_name_stands_fifth_and_stays_whole() {
+        let mut session = samples::session("lisa-0a1b2c3d-251116-183520-123456789-claude-interactive");
+        session.prompt = None;
+        let value = rows(&[(Row::from(&session), None)], Span::test_data());
+        let first = &value.as_list().unwrap()[0];
+        assert_eq!(columns(first)[..6], ["agent", "status", "idle", "started", "name", "state"]);
+        assert_eq!(first.as_record().unwrap().get("name"), Some(&Value::test_string(session.name)));
+    }
+
+    #[test]
+    fn idle_times_are_short_to_read() {
+        let shown = |ms| idle(ms, Span::test_data()).to_expanded_string("", &Default::default());
+        assert_eq!(shown(12_345), "12sec");
+        assert_eq!(shown(303_900), "5min 3sec");
+        assert_eq!(shown(12_034_000), "3hr 20min");
+        assert_eq!(shown(188_000_000), "2day 4hr");
+    }
+
+    #[test]
+    fn a_tree_nests_what_sessions_started() {
+        let leaf = TreeNode { session: Row::from(&samples::session("leaf")), depth: 1, children: vec![] };
+        let root = TreeNode { session: Row::from(&samples::session("root")), depth: 0, children: vec![leaf] };
+        let value = tree(&root, Span::test_data());
+        samples::fits(&value, types::tree());
+    }
+}

@@ -1,0 +1,195 @@
+//! `$env.config.plugins.lisa`: what to assume where a flag says nothing. Flags override it, here and nowhere else.
+
+use crate::errors::{code, invalid};
+use lisa_engine::{
+    error::{Kind, near_matches},
+    observation::Mode,
+};
+use nu_plugin::{EngineInterface, EvaluatedCall};
+use nu_protocol::{FromValue, LabeledError, Span, Spanned, Value};
+use std::time::Duration;
+
+/// The caller's settings. Every one may be left out.
+#[derive(Debug, Default, Clone, PartialEq, FromValue)]
+pub(crate) struct Settings {
+    /// The agent to start where none is named.
+    #[nu_value(default)]
+    pub(crate) agent: Option<String>,
+    /// `interactive` or `exec`.
+    #[nu_value(default)]
+    pub(crate) mode: Option<String>,
+    /// The model.
+    #[nu_value(default)]
+    pub(crate) model: Option<String>,
+    /// The folder that sessions start in.
+    #[nu_value(default)]
+    pub(crate) cwd: Option<String>,
+    /// How long a spawn or a resume waits for the agent to be ready.
+    #[nu_value(default)]
+    pub(crate) wait: Option<Duration>,
+    /// How long a monitor waits.
+    #[nu_value(default)]
+    pub(crate) timeout: Option<Duration>,
+    /// How many lines a capture takes.
+    #[nu_value(default)]
+    pub(crate) lines: Option<i64>,
+    /// The project that a list is about, such as `.`; every project unless said.
+    #[nu_value(default)]
+    pub(crate) project: Option<String>,
+}
+
+/// The settings there are, for the message about one that there is not.
+const KNOWN: &[&str] = &["agent", "mode", "model", "cwd", "wait", "timeout", "lines", "project"];
+
+impl Settings {
+    /// Asks the shell for them.
+    pub(crate) fn read(interface: &EngineInterface, head: Span) -> Result<Self, LabeledError> {
+        match interface.get_plugin_config()? {
+            Some(value) => Self::parse(value, head),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn parse(value: Value, head: Span) -> Result<Self, LabeledError> {
+        let at = if value.span() == Span::unknown() { head } else { value.span() };
+        let wrong = |message: String, help: String| {
+            LabeledError::new(message)
+                .with_code(code(Kind::InvalidConfig))
+                .with_label("in $env.config.plugins.lisa", at)
+                .with_help(help)
+        };
+        if let Ok(record) = value.as_record()
+            && let Some(unknown) = record.columns().find(|name| !KNOWN.contains(&name.as_str()))
+        {
+            let known: Vec<String> = KNOWN.iter().map(|&word| word.to_owned()).collect();
+            let near = near_matches(unknown, &known);
+            let there_are = if near.is_empty() { KNOWN.join(", ") } else { near.join(", ") };
+            return Err(wrong(format!("There is no setting `{unknown}`"), format!("settings: {there_are}")));
+        }
+        Self::from_value(value).map_err(|error| {
+            wrong(
+                format!("The settings can not be understood: {error}"),
+                "see `help lisa` for each".to_owned(),
+            )
+        })
+    }
+
+    /// The agent: the argument, or the setting.
+    pub(crate) fn agent(
+        &self,
+        given: Option<Spanned<String>>,
+        head: Span,
+    ) -> Result<Spanned<String>, LabeledError> {
+        given.or_else(|| self.agent.clone().map(|item| Spanned { item, span: head })).ok_or_else(|| {
+            invalid(
+                "no agent is named",
+                "name one (`lisa agent list` shows them), or set $env.config.plugins.lisa.agent",
+                head,
+            )
+        })
+    }
+
+    /// The mode: `--mode`, or the setting, or interactive.
+    pub(crate) fn mode(&self, call: &EvaluatedCall) -> Result<Mode, LabeledError> {
+        let given: Option<Spanned<String>> = call.get_flag("mode")?;
+        let (word, span) = match (&given, &self.mode) {
+            (Some(flag), _) => (flag.item.as_str(), flag.span),
+            (None, Some(setting)) => (setting.as_str(), call.head),
+            (None, None) => return Ok(Mode::default()),
+        };
+        [Mode::Interactive, Mode::Exec]
+            .into_iter()
+            .find(|mode| mode.as_str() == word)
+            .ok_or_else(|| invalid(format!("there is no mode `{word}`"), "modes: interactive, exec", span))
+    }
+
+    /// `--model`, or the setting.
+    pub(crate) fn model(&self, call: &EvaluatedCall) -> Result<Option<String>, LabeledError> {
+        Ok(call.get_flag("model")?.or_else(|| self.model.clone()))
+    }
+
+    /// `--cwd`, or the setting.
+    pub(crate) fn cwd(&self, call: &EvaluatedCall) -> Result<Option<String>, LabeledError> {
+        Ok(call.get_flag("cwd")?.or_else(|| self.cwd.clone()))
+    }
+
+    /// `--wait`, or the setting, in seconds.
+    pub(crate) fn wait_s(&self, call: &EvaluatedCall) -> Result<Option<f64>, LabeledError> {
+        Ok(call.get_flag::<Duration>("wait")?.or(self.wait).map(|wait| wait.as_secs_f64()))
+    }
+
+    /// `--timeout`, or the setting.
+    pub(crate) fn timeout(&self, call: &EvaluatedCall) -> Result<Option<Duration>, LabeledError> {
+        Ok(call.get_flag("timeout")?.or(self.timeout))
+    }
+
+    /// `--lines`, or the setting.
+    pub(crate) fn lines(&self, call: &EvaluatedCall) -> Result<Option<u32>, LabeledError> {
+        let given: Option<Spanned<i64>> = call.get_flag("lines")?;
+        let (count, span) = match (given, self.lines) {
+            (Some(flag), _) => (flag.item, flag.span),
+            (None, Some(setting)) => (setting, call.head),
+            (None, None) => return Ok(None),
+        };
+        u32::try_from(count).ok().filter(|count| *count > 0).map(Some).ok_or_else(|| {
+            invalid(format!("{count} lines make no sense"), "give a number from 1 to 2000", span)
+        })
+    }
+
+    /// `--project`, or nothing with `--all`, or the setting.
+    pub(crate) fn project(&self, call: &EvaluatedCall) -> Result<Option<String>, LabeledError> {
+        let given: Option<String> = call.get_flag("project")?;
+        let all = call.has_flag("all")?;
+        Ok(given.or_else(|| self.project.clone().filter(|_| !all)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nu_protocol::{IntoSpanned, record};
+
+    fn settings(record: nu_protocol::Record) -> Result<Settings, LabeledError> {
+        Settings::parse(Value::test_record(record), Span::test_data())
+    }
+
+    #[test]
+    fn what_is_not_set_stays_unsaid() {
+        let got = settings(record! { "agent" => Value::test_string("codex") }).unwrap();
+        assert_eq!(got, Settings { agent: Some("codex".into()), ..Settings::default() });
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_an_error_that_names_the_right_one() {
+        let error = settings(record! { "modle" => Value::test_string("x") }).unwrap_err();
+        assert_eq!(error.code.as_deref(), Some("lisa::invalid_config"));
+        assert!(error.help.as_deref().is_some_and(|help| help.contains("model")), "{error:?}");
+    }
+
+    #[test]
+    fn a_setting_of_the_wrong_type_is_an_error() {
+        let error = settings(record! { "timeout" => Value::test_string("soon") }).unwrap_err();
+        assert_eq!(error.code.as_deref(), Some("lisa::invalid_config"));
+    }
+
+    #[test]
+    fn a_flag_overrides_a_setting() {
+        let settings = settings(record! { "timeout" => Value::test_duration(1_000_000_000) }).unwrap();
+        let call = EvaluatedCall::new(Span::test_data());
+        assert_eq!(settings.timeout(&call).unwrap(), Some(Duration::from_secs(1)));
+        let call = call.with_named(
+            "timeout".to_owned().into_spanned(Span::test_data()),
+            Value::test_duration(2_000_000_000),
+        );
+        assert_eq!(settings.timeout(&call).unwrap(), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn all_widens_a_list_that_the_settings_narrow() {
+        let settings = settings(record! { "project" => Value::test_string(".") }).unwrap();
+        let call = EvaluatedCall::new(Span::test_data());
+        assert_eq!(settings.project(&call).unwrap().as_deref(), Some("."));
+        let call = call.with_flag("all".to_owned().into_spanned(Span::test_data()));
+        assert_eq!(settings.project(&call).unwrap(), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! The examples in the help of every command do what they say.
+
+use crate::stage::Stage;
+
+/// Commands whose examples change the stage: each of theirs gets a stage of its own.
+const CHANGES: &[&str] = &[
+    "lisa cleanup",
+    "lisa session answer",
+    "lisa session interrupt",
+    "lisa session kill",
+    "lisa session kill-all",
+    "lisa session resume",
+    "lisa session send",
+    "lisa session spawn",
+];
+
+struct Found {
+    command: String,
+    index: usize,
+    source: String,
+    has_result: bool,
+}
+
+fn examples(stage: &Stage) -> Vec<Found> {
+    let found = stage.value(
+        "scope commands | where type == plugin | each {|c|
+            $c.examples | enumerate | each {|e| {
+                command: $c.name, index: $e.index, source: $e.item.example, has_result: ($e.item.result != null)
+            }}
+        } | flatten",
+    );
+    let text = |json: &serde_json::Value| json.as_str().unwrap().to_owned();
+    found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|example| Found {
+            command: text(&example["command"]),
+            index: usize::try_from(example["index"].as_u64().unwrap()).unwrap(),
+            source: text(&example["source"]),
+            has_result: example["has_result"].as_bool().unwrap(),
+        })
+        .collect()
+}
+
+/// Runs an example and compares what came out with what its help says, as text that keeps every type.
+fn check(stage: &Stage, example: &Found) -> Result<(), String> {
+    let Found { command, index, source, .. } = example;
+    let ran = stage.run(&format!(
+        "let want = (scope commands | where name == '{command}' | get 0.examples | get {index} | get result)
+         let got = (do {{ {source} }})
+         if ($got | to nuon) == ($want | to nuon) {{ 'same' }} else {{ $'got ($got | to nuon), want ($want | to nuon)' }}"
+    ));
+    if ran.ok && ran.out == "same" {
+        Ok(())
+    } else {
+        Err(format!("{command}: {source}\n{}{}", ran.out, ran.err))
+    }
+}
+
+#[test]
+fn examples_return_what_the_help_says() {
+    let shared = Stage::with_sessions();
+    let all = examples(&shared);
+    assert!(all.len() > 26, "every command has an example");
+    let failed: Vec<String> = all
+        .iter()
+        .filter(|example| example.has_result)
+        .filter_map(|example| {
+            let own = CHANGES.contains(&example.command.as_str()).then(Stage::with_sessions);
+            check(own.as_ref().unwrap_or(&shared), example).err()
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} examples do not do what they say:\n\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn examples_without_a_result_are_at_least_well_formed() {
+    let stage = Stage::new();
+    for example in examples(&stage).iter().filter(|example| !example.has_result) {
+        let ran = stage.run(&format!("if false {{ {} }}", example.source));
+        assert!(ran.ok, "{}: {}\n{}", example.command, example.source, ran.err);
+    }
+}

@@ -1,0 +1,183 @@
+//! Sessions through pipelines, and what happens when something is wrong.
+
+use crate::stage::{Stage, demo_agent};
+use serde_json::json;
+
+#[test]
+fn names_come_in_every_form() {
+    let stage = Stage::with_sessions();
+    let both = json!(["docs", "fix-login"]);
+    for script in [
+        "lisa session status docs fix-login",
+        "lisa session status ...[docs fix-login]",
+        "[docs fix-login] | lisa session status",
+        "lisa session list | lisa session status",
+        "lisa session list | select name | lisa session status",
+        "lisa session list | each {|row| lisa session status $row.name } | flatten",
+    ] {
+        assert_eq!(stage.value(&format!("{script} | get name | sort")), both, "{script}");
+    }
+    for script in ["'docs' | lisa session status", "{name: docs} | lisa session status"] {
+        assert_eq!(stage.value(&format!("{script} | get name")), json!(["docs"]), "{script}");
+    }
+}
+
+#[test]
+fn commands_work_inside_each_whatever_the_row_is() {
+    let stage = Stage::with_sessions();
+    let named = stage.value("1..2 | each {|i| lisa session spawn demo --name $'worker-($i)' | get name }");
+    assert_eq!(named, json!(["worker-1", "worker-2"]));
+    let there = stage.value("[{file: a} {file: b}] | each { lisa session exists docs }");
+    assert_eq!(there, json!([true, true]));
+    assert_eq!(stage.code("5.5 | lisa session kill"), "lisa::invalid_argument");
+}
+
+#[test]
+fn what_waits_is_found_and_answered() {
+    let stage = Stage::with_sessions();
+    let answered = stage.value(
+        "lisa session list | where status == waiting_input and prompt != null and idle >= 0sec
+         | lisa session answer --choice allow_once | select name effect error",
+    );
+    assert_eq!(answered, json!([{"name": "fix-login", "effect": "allow_once", "error": null}]));
+    stage.value("lisa session monitor fix-login --until ready --timeout 30sec | get name");
+    assert_eq!(stage.value("lisa session list | where prompt != null"), json!([]));
+}
+
+#[test]
+fn an_answer_is_meant_for_the_prompt_that_was_read() {
+    let stage = Stage::with_sessions();
+    let code = stage.code("lisa session answer fix-login --choice deny --prompt-id another");
+    assert_eq!(code, "lisa::prompt_changed");
+    let code = stage.code(
+        "lisa session list | where prompt != null | update prompt.id another | lisa session answer --choice deny",
+    );
+    assert_eq!(code, "lisa::prompt_changed", "a row brings its prompt along");
+    assert_eq!(stage.value("lisa session status fix-login | get 0.state"), json!("awaiting_permission"));
+}
+
+#[test]
+fn of_several_answers_one_may_fail_and_all_may_not() {
+    let stage = Stage::with_sessions();
+    assert_eq!(stage.code("lisa session answer docs --choice deny"), "lisa::no_prompt");
+    let rows = stage.value(
+        "lisa session answer docs fix-login --choice deny | each {|row| [$row.name $row.effect $row.error?.code?] }",
+    );
+    assert_eq!(rows, json!([["docs", null, "lisa::no_prompt"], ["fix-login", "deny", null]]));
+}
+
+#[test]
+fn unknown_names_fail_before_anything_is_done() {
+    let stage = Stage::with_sessions();
+    let error = stage.value(
+        "try { lisa session kill docs fix-logn } catch {|e| {code: $e.details.code, help: $e.details.help} }",
+    );
+    assert_eq!(error["code"], "lisa::session_not_found");
+    assert!(error["help"].as_str().is_some_and(|help| help.contains("fix-login")), "{error}");
+    assert_eq!(stage.value("lisa session list | length"), json!(2));
+}
+
+#[test]
+fn actions_do_not_depend_on_who_reads_their_result() {
+    let stage = Stage::with_sessions();
+    stage.value("lisa session list | lisa session kill | first | get name");
+    assert_eq!(stage.value("lisa session list | length"), json!(0));
+}
+
+#[test]
+fn sessions_group_by_project() {
+    let stage = Stage::with_sessions();
+    let groups =
+        stage.value("lisa session list | group-by project --to-table | each {|g| $g.items | length }");
+    assert_eq!(groups, json!([2]));
+}
+
+#[test]
+fn codes_are_stable() {
+    let stage = Stage::with_sessions();
+    for (script, code) in [
+        ("lisa session status nobody", "lisa::session_not_found"),
+        ("lisa session kill", "lisa::invalid_argument"),
+        ("lisa session spawn nobody", "lisa::unknown_agent"),
+        ("lisa session spawn demo --name docs", "lisa::name_taken"),
+        ("lisa session answer fix-login --choice 9", "lisa::unknown_choice"),
+        ("lisa session monitor docs --until crashed --timeout 50ms", "lisa::timeout"),
+        ("lisa session list --status nothing", "lisa::invalid_argument"),
+    ] {
+        assert_eq!(stage.code(script), code, "{script}");
+    }
+}
+
+#[test]
+fn a_receipt_leads_to_the_end_of_its_turn() {
+    let stage = Stage::with_sessions();
+    let done = stage.value(
+        "lisa session send docs \"!think 1s\\n!say Again.\" | lisa session monitor --until turn --timeout 30sec | get state",
+    );
+    assert_eq!(done, json!(["ready"]));
+}
+
+#[test]
+fn a_prompt_is_piped_in() {
+    demo_agent();
+    let stage = Stage::new();
+    let said = stage.value(
+        "'!say Hello from the pipe.' | lisa session spawn demo --name piped | ignore
+         lisa session monitor piped --until ready --timeout 30sec | ignore
+         lisa session capture piped | str contains 'Hello from the pipe.'",
+    );
+    assert_eq!(said, json!(true));
+}
+
+#[test]
+fn settings_are_defaults_that_flags_override() {
+    let stage = Stage::with_sessions();
+    let settings = "$env.config.plugins.lisa = {agent: demo, timeout: 50ms}";
+    let made = stage.value(&format!("{settings}; lisa session name"));
+    assert!(made.as_str().is_some_and(|name| name.contains("-demo-")), "{made}");
+    let code = stage.code(&format!("{settings}; lisa session monitor docs --until crashed"));
+    assert_eq!(code, "lisa::timeout");
+    let made = stage.value(&format!("{settings}; lisa session name generic"));
+    assert!(made.as_str().is_some_and(|name| name.contains("-generic-")), "{made}");
+}
+
+#[test]
+fn a_session_works_in_the_callers_folder() {
+    demo_agent();
+    let stage = Stage::new();
+    let cwd = stage.value("mkdir sub; cd sub; lisa session spawn demo --name here | get cwd");
+    let want = stage.work().canonicalize().unwrap().join("sub");
+    assert_eq!(cwd, json!(want.to_str().unwrap()));
+}
+
+#[test]
+fn the_journal_is_a_stream_that_first_ends() {
+    let stage = Stage::with_sessions();
+    let first = stage.value("lisa watch --since 0 | first 2 | get session");
+    assert_eq!(first.as_array().unwrap().len(), 2);
+    let kinds = stage.value("lisa watch fix-login --since 0 --event prompt | first | get event");
+    assert_eq!(kinds, json!("prompt"));
+}
+
+#[test]
+fn a_stream_yields_rows_as_they_come() {
+    let stage = Stage::with_sessions();
+    let rows = stage.value(
+        "lisa session monitor fix-login --until ready --stream --timeout 20sec
+         | prepend (job spawn { sleep 300ms; lisa session answer fix-login --choice allow_once } | ignore)
+         | first | get state",
+    );
+    assert_eq!(rows, json!("ready"));
+}
+
+#[test]
+fn the_module_counts_and_lists_who_waits() {
+    let stage = Stage::with_sessions();
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
+    let segment = stage.value(&format!("use {module} *; lisa prompt-segment | ansi strip"));
+    assert_eq!(segment, json!("1 waiting, 1 done"));
+    let waiting = stage.value(&format!("use {module} *; lisa waiting | select name asks"));
+    assert_eq!(waiting[0]["name"], "fix-login");
+    let drawn = stage.value(&format!("use {module} *; lisa dashboard --once | ansi strip"));
+    assert!(drawn.as_str().is_some_and(|table| table.contains("fix-login")), "{drawn}");
+}

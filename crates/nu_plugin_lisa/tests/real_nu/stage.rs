@@ -1,0 +1,195 @@
+//! A place to run Nushell in, with sessions to look at.
+
+use serde_json::Value as Json;
+use std::{
+    ffi::OsString,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// The plugin under test.
+pub(crate) const PLUGIN: &str = env!("CARGO_BIN_EXE_nu_plugin_lisa");
+
+/// The version of Nushell that the plugin is built for.
+const NUSHELL: &str = "0.115.1";
+
+/// How long any one script may take.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The program of a real Nushell.
+pub(crate) fn nushell() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        if let Some(given) = std::env::var_os("LISA_TEST_NU") {
+            return PathBuf::from(given);
+        }
+        let home =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../target/tools/nushell-{NUSHELL}"));
+        if let Some(found) = installed(&home) {
+            return found;
+        }
+        fs::create_dir_all(&home).unwrap();
+        let package = format!("nushell@{NUSHELL}");
+        let npm =
+            Command::new("npm").args(["install", "--no-save", "--prefix"]).arg(&home).arg(package).output();
+        let npm = npm.expect("npm is needed to install Nushell; or set LISA_TEST_NU to one");
+        installed(&home).unwrap_or_else(|| {
+            panic!("Nushell could not be installed: {}", String::from_utf8_lossy(&npm.stderr))
+        })
+    })
+}
+
+fn installed(home: &Path) -> Option<PathBuf> {
+    let platforms = fs::read_dir(home.join("node_modules/@nushell")).ok()?;
+    platforms.flatten().map(|platform| platform.path().join("bin/nu")).find(|nu| nu.is_file())
+}
+
+/// Builds the demo agent beside the plugin, where its profile finds it on the stage's `PATH`.
+pub(crate) fn demo_agent() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let target = Path::new(PLUGIN).parent().and_then(Path::parent).unwrap();
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "-p", "demo-agent", "--target-dir"]).arg(target);
+        if PLUGIN.contains("/release/") {
+            build.arg("--release");
+        }
+        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    });
+}
+
+/// Folders and a tmux server that belong to one test.
+pub(crate) struct Stage {
+    dir: tempfile::TempDir,
+    socket: String,
+}
+
+/// What a script printed, and whether it succeeded.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) ok: bool,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Stage {
+    /// An empty stage.
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let dir = tempfile::Builder::new().prefix("lisa-nu-").tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let socket = format!("lisa-nu-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Self { dir, socket }
+    }
+
+    /// A stage with the two sessions that the examples are about: `fix-login` asks whether it may run
+    /// `rm -rf build`, and `docs` has finished its turn.
+    pub(crate) fn with_sessions() -> Self {
+        let stage = Self::new();
+        demo_agent();
+        stage.value(
+            "lisa session spawn demo --name fix-login --prompt '!permission Bash rm -rf build' | ignore
+             lisa session spawn demo --name docs --prompt '!say All done.' | ignore
+             lisa session monitor fix-login --until awaiting_permission --timeout 30sec | ignore
+             lisa session monitor docs --until ready --timeout 30sec | get name",
+        );
+        stage
+    }
+
+    /// The folder that scripts run in.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// The environment of everything that runs on this stage.
+    pub(crate) fn env(&self) -> Vec<(&'static str, OsString)> {
+        let path = |below: &str| self.dir.path().join(below).into_os_string();
+        // The demo agent is built beside the plugin.
+        let beside = Path::new(PLUGIN).parent().unwrap().to_path_buf();
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let search =
+            std::env::join_paths(std::iter::once(beside).chain(std::env::split_paths(&inherited))).unwrap();
+        vec![
+            ("PATH", search),
+            ("HOME", path("home")),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "xterm-256color".into()),
+            ("LISA_STATE_DIR", path("state")),
+            ("LISA_CONFIG_DIR", path("config")),
+            ("LISA_TMUX_SOCKET", self.socket.as_str().into()),
+        ]
+    }
+
+    /// The arguments that make Nushell load the plugin and nothing else.
+    pub(crate) fn nu_args() -> [String; 3] {
+        ["-n".to_owned(), "--plugins".to_owned(), format!("[{PLUGIN}]")]
+    }
+
+    /// Runs a script.
+    pub(crate) fn run(&self, script: &str) -> Ran {
+        let mut child = Command::new(nushell())
+            .args(Self::nu_args())
+            .args(["--no-newline", "-c", script])
+            .env_clear()
+            .envs(self.env())
+            .current_dir(self.work())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let drain = |mut from: Box<dyn Read + Send>| {
+            std::thread::spawn(move || {
+                let mut text = Vec::new();
+                let _ = from.read_to_end(&mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        };
+        let out = drain(Box::new(child.stdout.take().unwrap()));
+        let err = drain(Box::new(child.stderr.take().unwrap()));
+        let began = Instant::now();
+        let ok = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status.success();
+            }
+            if began.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("`{script}` took longer than {PATIENCE:?}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Ran { ok, out: out.join().unwrap(), err: err.join().unwrap() }
+    }
+
+    /// The value of a script's last expression.
+    #[track_caller]
+    pub(crate) fn value(&self, script: &str) -> Json {
+        let ran = self.run(&format!("{script} | to json --raw"));
+        assert!(ran.ok, "`{script}` failed:\n{}\n{}", ran.out, ran.err);
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("`{script}`: {error}: {}", ran.out))
+    }
+
+    /// The code of the error that a script fails with.
+    #[track_caller]
+    pub(crate) fn code(&self, script: &str) -> String {
+        let caught = format!("try {{ {script} | ignore; 'no error' }} catch {{|e| $e.details.code }}");
+        self.value(&caught).as_str().unwrap_or("no code").to_owned()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The sessions' own server: with it goes everything that a test has started.
+        let _ = Command::new("tmux").args(["-L", &self.socket, "kill-server"]).stderr(Stdio::null()).status();
+    }
+}

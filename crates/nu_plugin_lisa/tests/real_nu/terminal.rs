@@ -1,0 +1,219 @@
+//! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a tmux of its own.
+
+use crate::stage::{PLUGIN, Stage, nushell};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+/// An interactive Nushell.
+struct Terminal<'a> {
+    stage: &'a Stage,
+    socket: String,
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl<'a> Terminal<'a> {
+    fn open(stage: &'a Stage) -> Self {
+        let socket =
+            format!("lisa-nu-terminal-{}", stage.work().parent().unwrap().file_name().unwrap().display());
+        let terminal = Self { stage, socket };
+        let mut nu = vec![nushell().display().to_string()];
+        nu.extend(Stage::nu_args());
+        nu.extend([
+            "-e".into(),
+            "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| 'ready'}; \
+            $env.PROMPT_INDICATOR = '> '; $env.PROMPT_COMMAND_RIGHT = ''"
+                .into(),
+        ]);
+        let quoted: Vec<String> =
+            nu.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+        let out = terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "40", &quoted.join(" ")]);
+        assert!(out.1, "{}", out.0);
+        terminal.shows("ready>");
+        terminal
+    }
+
+    fn tmux(&self, args: &[&str]) -> (String, bool) {
+        let out = Command::new("tmux")
+            .args(["-L", &self.socket, "-f", "/dev/null"])
+            .args(args)
+            .env_clear()
+            .envs(self.stage.env())
+            .current_dir(self.stage.work())
+            .output()
+            .unwrap();
+        (String::from_utf8_lossy(&out.stdout).into_owned(), out.status.success())
+    }
+
+    fn types(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    fn presses(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    fn enters(&self, line: &str) {
+        self.types(line);
+        self.presses(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"]).0
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        let began = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(began.elapsed() < PATIENCE, "`{text}` never came:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// A prompt that takes a command, and how long it took to come.
+    #[track_caller]
+    fn comes_back(&self, word: &str) -> Duration {
+        let began = Instant::now();
+        self.enters(&format!("print ('back' + '{word}')"));
+        self.shows(&format!("back{word}"));
+        began.elapsed()
+    }
+
+    /// The processes of the plugin that this terminal's shell has started.
+    fn plugins(&self) -> Vec<String> {
+        let pid = self.tmux(&["display-message", "-p", "#{pane_pid}"]).0;
+        let needle = format!("/nu.{}.", pid.trim());
+        let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+        all.flatten()
+            .filter_map(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+                let line = String::from_utf8_lossy(&line).into_owned();
+                (line.starts_with(PLUGIN) && line.contains(&needle)).then_some(line)
+            })
+            .collect()
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_watch_and_a_monitor() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    for (word, line) in [
+        ("one", "lisa watch"),
+        ("two", "lisa session monitor docs --until crashed"),
+        ("three", "lisa session monitor docs --until crashed --stream"),
+    ] {
+        terminal.enters(line);
+        std::thread::sleep(Duration::from_millis(800));
+        terminal.presses(&["C-c"]);
+        let took = terminal.comes_back(word);
+        assert!(took < Duration::from_secs(3), "`{line}` took {took:?} to end");
+    }
+}
+
+#[test]
+fn a_watch_shows_events_while_it_runs_and_goes_on_in_a_job() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    terminal
+        .enters("job spawn { lisa watch --event answer | each {|e| $e.session | save --append seen.txt } }");
+    terminal.comes_back("job");
+    std::thread::sleep(Duration::from_millis(500));
+    stage.value("lisa session answer fix-login --choice deny | get name");
+    let began = Instant::now();
+    while !std::fs::read_to_string(stage.work().join("seen.txt")).is_ok_and(|seen| seen.contains("fix-login"))
+    {
+        assert!(began.elapsed() < PATIENCE, "{}", terminal.screen());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_shell_that_is_killed_leaves_no_plugin_behind() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let stage = Stage::with_sessions();
+    for line in ["lisa watch", "lisa session monitor docs --until crashed"] {
+        let terminal = Terminal::open(&stage);
+        terminal.enters(line);
+        std::thread::sleep(Duration::from_millis(800));
+        assert_eq!(terminal.plugins().len(), 1, "{}", terminal.screen());
+        let pid = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).0;
+        let needle = format!("/nu.{}.", pid.trim());
+        Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+        let began = Instant::now();
+        let left = || {
+            std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+                std::fs::read(entry.path().join("cmdline"))
+                    .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&needle))
+            })
+        };
+        while left() {
+            assert!(began.elapsed() < Duration::from_secs(5), "`{line}` outlives its shell");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn names_agents_statuses_and_options_complete() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    for (typed, want) in [
+        ("lisa session status fix", "fix-login"),
+        ("lisa session spawn dem", "spawn demo"),
+        ("lisa session list --status waiting", "waiting_input"),
+        ("lisa session answer fix-login --choice allow_o", "allow_once"),
+        ("lisa session monitor docs --until awaiting_perm", "awaiting_permission"),
+        ("lisa session kill docs fix", "docs fix-login"),
+    ] {
+        terminal.presses(&["C-l"]);
+        terminal.types(typed);
+        terminal.presses(&["Tab"]);
+        terminal.shows(want);
+        terminal.presses(&["C-c"]);
+        terminal.presses(&["C-u"]);
+        terminal.comes_back(&want.replace(' ', ""));
+    }
+}
+
+#[test]
+fn attach_shows_the_session_and_detach_comes_back() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    terminal.enters("lisa session attach fix-login");
+    terminal.shows("rm -rf build");
+    terminal.presses(&["C-b", "d"]);
+    terminal.comes_back("again");
+    assert_eq!(stage.value("lisa session exists fix-login"), true);
+}
+
+#[test]
+fn a_list_opens_in_explore() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    terminal.enters("lisa session list | explore");
+    terminal.shows("fix-login");
+    terminal.shows("waiting_input");
+    terminal.presses(&["q"]);
+    terminal.comes_back("explored");
+}
+
+#[test]
+fn an_error_is_shown_with_its_place_and_a_way_out() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    terminal.enters("lisa session kill fix-logn");
+    terminal.shows("lisa::session_not_found");
+    terminal.shows("did you mean fix-login?");
+}

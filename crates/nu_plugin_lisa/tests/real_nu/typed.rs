@@ -1,0 +1,72 @@
+//! Values are native, and every row has every column.
+
+use crate::stage::Stage;
+use serde_json::json;
+
+#[test]
+fn a_list_can_be_assigned_to_a_typed_variable() {
+    let stage = Stage::with_sessions();
+    let names =
+        stage.value("let x: table<name: string, status: string> = (lisa session list); $x | get name | sort");
+    assert_eq!(names, json!(["docs", "fix-login"]));
+}
+
+#[test]
+fn what_is_declared_is_what_comes_out() {
+    let stage = Stage::with_sessions();
+    let types = stage.value(
+        "let row = (lisa session list | where name == fix-login | first)
+         [name status idle started prompt pid tag] | each {|column| $row | get $column | describe | split row '<' | first }",
+    );
+    assert_eq!(types, json!(["string", "string", "duration", "datetime", "record", "int", "nothing"]));
+}
+
+#[test]
+fn every_row_has_every_column_in_the_declared_order() {
+    let stage = Stage::with_sessions();
+    let columns = stage.value("lisa session list | each { columns } | uniq");
+    assert_eq!(columns.as_array().unwrap().len(), 1, "{columns}");
+    let first: Vec<_> = columns[0].as_array().unwrap().iter().take(5).cloned().collect();
+    assert_eq!(json!(first), json!(["name", "agent", "status", "idle", "started"]));
+}
+
+#[test]
+fn the_first_five_columns_fit_a_small_terminal() {
+    let stage = Stage::with_sessions();
+    let drawn = |stage: &Stage| {
+        stage.value("lisa session list | table --width 80 | ansi strip").as_str().unwrap().to_owned()
+    };
+    let shown =
+        |drawn: &str| ["name", "agent", "status", "idle", "started"].map(|column| drawn.contains(column));
+    assert_eq!(shown(&drawn(&stage)), [true; 5]);
+    // Lisa's own names are three times as long.
+    let made = stage.value("lisa session spawn demo | get name").as_str().unwrap().to_owned();
+    let table = drawn(&stage);
+    assert_eq!(shown(&table), [true; 5], "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80));
+    let exact = stage.value("lisa session list | get name");
+    assert!(exact.as_array().unwrap().iter().any(|name| name == made.as_str()), "the name stays exact");
+}
+
+#[test]
+fn a_list_survives_json() {
+    let stage = Stage::with_sessions();
+    let same = stage.value(
+        "let list = (lisa session list); let back = ($list | to json | from json)
+         [(($back | get name) == ($list | get name)) (($back | columns) == ($list | columns))
+          (($back | get prompt) == ($list | get prompt))]",
+    );
+    assert_eq!(same, json!([true, true, true]));
+}
+
+#[test]
+fn a_prompt_and_its_signals_are_nested_data() {
+    let stage = Stage::with_sessions();
+    let prompt = stage.value("lisa session status fix-login | first | get prompt | select kind tool command");
+    assert_eq!(prompt, json!({"kind": "permission", "tool": "Bash", "command": "rm -rf build"}));
+    let effects = stage.value("lisa session status fix-login | first | get prompt.options.effect");
+    assert!(effects.as_array().unwrap().contains(&json!("allow_once")), "{effects}");
+    let signals =
+        stage.value("lisa session status fix-login | first | get signals | describe | split row '<' | first");
+    assert_eq!(signals, json!("record"));
+}
