@@ -34,4 +34,3 @@ mod wait;
 pub mod words;
 
 pub use resolve::{Outcome, Verdict, step};
-pub use wait::Watch;

@@ -1,15 +1,14 @@
 //! The sub-commands that are for people: doctor, replay, record.
 
 use lisa_engine::{
-    api::{DoctorResponse, ReplayRow},
+    api::DoctorResponse,
     engine::{Cancel, Engine},
-    error::{Error, Result},
+    error::{Error, Kind, Result},
 };
-use serde_json::json;
 use std::{
     fs::File,
     io::{self, BufWriter, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
@@ -45,24 +44,12 @@ fn table(answer: &DoctorResponse) -> String {
 
 /// Prints the verdict on each frame of a recording, one JSON line each.
 pub fn replay(engine: &Engine, file: Option<&Path>, full: bool, out: &mut dyn Write) -> Result<()> {
-    let mut input: Box<dyn Read> = match file {
+    let input: Box<dyn Read> = match file {
         Some(path) => Box::new(File::open(path).map_err(|error| Error::io("read", path, &error))?),
         None => Box::new(io::stdin().lock()),
     };
-    let rows = engine.replay(&mut input)?;
-    let mut out = BufWriter::new(out);
-    rows.iter()
-        .try_for_each(|row| writeln!(out, "{}", line(row, full)))
-        .and_then(|()| out.flush())
-        .map_err(|error| Error::io("write", &PathBuf::from("standard output"), &error))
-}
-
-fn line(row: &ReplayRow, full: bool) -> serde_json::Value {
-    if full {
-        serde_json::to_value(row).unwrap_or_default()
-    } else {
-        json!({ "t": row.t, "status": row.status, "state": row.state, "reason": row.reason })
-    }
+    lisa_engine::recording::replay::run(engine.profiles(), input, BufWriter::new(out), io::stderr(), full)
+        .map_err(|why| Error::new(Kind::CorruptFile, why, "give a recording, plain or compressed"))
 }
 
 /// Writes a live session as a recording; says how many frames it has.
@@ -101,22 +88,5 @@ mod tests {
             Something that Lisa needs is missing.
         "#]]
         .assert_eq(&table(&DoctorResponse { ok: false, checks }));
-    }
-
-    #[test]
-    fn a_replayed_frame_is_one_line() {
-        let row = ReplayRow {
-            t: 250,
-            status: Status::WaitingInput,
-            state: StateName::Ready,
-            reason: "turn_over".to_owned(),
-            confidence: Confidence::Certain,
-            source: "hook".to_owned(),
-        };
-        assert_eq!(
-            line(&row, false).to_string(),
-            r#"{"t":250,"status":"waiting_input","state":"ready","reason":"turn_over"}"#
-        );
-        assert!(line(&row, true).to_string().contains("certain"));
     }
 }

@@ -38,20 +38,9 @@ fn caller(flags: &PolicyFlags) -> Result<Caller> {
     let mut caller = Caller::this_process()?;
     caller.env = environment(&caller.env, flags);
     if forbids_something(flags) {
-        let policy = narrowed(&Config::load(&caller.env)?.policy, flags)?;
-        connect_policy(&mut caller, policy)?;
+        caller.policy = Some(narrowed(&Config::load(&caller.env)?.policy, flags)?);
     }
     Ok(caller)
-}
-
-/// CONNECT: hand the policy to the engine once `Caller` has a place for it (`caller.policy = Some(policy)`). Until
-/// then a server that was told to forbid something does not start, rather than start and allow it.
-fn connect_policy(_caller: &mut Caller, _policy: Policy) -> Result<()> {
-    Err(Error::new(
-        Kind::NotOffered,
-        "the engine takes no policy from the command line yet",
-        "put it into the [policy] table of config.toml",
-    ))
 }
 
 /// The environment that sessions and the configuration see: the flags' limits in, this server's own secret out.

@@ -68,6 +68,7 @@ fn caller(interface: &EngineInterface, head: Span) -> Result<Caller, LabeledErro
         env: Environment::from_pairs(strings(interface.get_env_vars()?)),
         cwd: PathBuf::from(interface.get_current_dir()?),
         helper: vec![program.display().to_string(), "helper".to_owned()],
+        policy: None,
     })
 }
 

@@ -4,7 +4,10 @@
 //! disk: two engines, in one process or in two, see and say the same.
 
 mod look;
+mod record;
 mod start;
+
+pub use crate::wait::Watch;
 
 use crate::{
     api::*,
