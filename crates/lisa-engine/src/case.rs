@@ -69,7 +69,8 @@ impl<'a> Case<'a> {
 
     /// What a live channel says, if one says this and none says the contrary by showing a turn.
     pub(crate) fn live(&self, word: &str) -> Option<&'a Evidence> {
-        let contrary = LIVE.iter().any(|source| word == "turn_over" && self.find(*source, "working").is_some());
+        let contrary =
+            LIVE.iter().any(|source| word == "turn_over" && self.find(*source, "working").is_some());
         if contrary {
             return None;
         }
@@ -110,10 +111,17 @@ impl<'a> Case<'a> {
 
     /// Whether the conversation on the screen ends in a prompt that nothing has finished yet.
     pub(crate) fn turn_unfinished(&self) -> bool {
-        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else { return false };
+        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else {
+            return false;
+        };
         let rows = layout.rows();
-        let asked = layout.blocks().iter().any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
-        let ended = ["turn_over", "failed", "interrupted"].iter().any(|word| self.find(Source::Screen, word).is_some());
+        let asked = layout
+            .blocks()
+            .iter()
+            .any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
+        let ended = ["turn_over", "failed", "interrupted"]
+            .iter()
+            .any(|word| self.find(Source::Screen, word).is_some());
         asked && !ended
     }
 
@@ -181,7 +189,9 @@ impl<'a> Case<'a> {
         });
         let prompt = match (announced, own) {
             // A menu is opened by a key, not by the tool whose prompt was announced before it.
-            (Some(announced), Some(own)) if own.kind == PromptKind::Dialog && announced.kind != own.kind => own,
+            (Some(announced), Some(own)) if own.kind == PromptKind::Dialog && announced.kind != own.kind => {
+                own
+            }
             (Some(announced), _) => announced,
             (None, Some(own)) => own,
             (None, None) => self.prompt_of_pending_tool(),
@@ -196,15 +206,7 @@ impl<'a> Case<'a> {
         let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
         let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
-        let plain = Ask {
-            kind,
-            dialog,
-            tool,
-            command: None,
-            file: None,
-            text: None,
-            at: self.obs.at,
-        };
+        let plain = Ask { kind, dialog, tool, command: None, file: None, text: None, at: self.obs.at };
         prompt::from_ask(&ask.unwrap_or(plain))
     }
 
@@ -248,6 +250,7 @@ const fn rank(activity: Activity) -> u8 {
 
 /// Whether a message ends by asking something.
 pub(crate) fn ends_in_question(message: &str) -> bool {
-    let closing = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ')' | ']' | '"' | '\'' | '”' | '»');
+    let closing =
+        |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ')' | ']' | '"' | '\'' | '”' | '»');
     message.trim_end_matches(closing).ends_with(['?', '？', '؟'])
 }

@@ -2,6 +2,7 @@
 
 mod case;
 pub mod evidence;
+pub mod explain;
 pub mod memory;
 pub mod observation;
 pub mod profile;

@@ -3,11 +3,11 @@
 
 use crate::case::Case;
 use crate::evidence::{Evidence, Source};
-use crate::memory::Memory;
+use crate::memory::{Memory, Usage};
 use crate::observation::{At, Observation, Reading};
 use crate::profile::Profile;
 use crate::rules::RULES;
-use crate::sensors::{self, Look, process};
+use crate::sensors::{self, Look, process, todos};
 use crate::signals::Signals;
 use crate::words::{Attention, Confidence, State, StateName, Status};
 use md5::{Digest, Md5};
@@ -58,6 +58,10 @@ pub struct Outcome {
     pub decided_by: Vec<Evidence>,
     /// Every signal with its value, age and error.
     pub signals: Signals,
+    /// Tokens and model, as the agent reports them.
+    pub usage: Usage,
+    /// While the agent works: in how many seconds it may be worth looking again.
+    pub wait_estimate_s: Option<u32>,
     /// What has changed since the last look.
     pub changed: Changed,
 }
@@ -91,6 +95,8 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
             passed_over: Vec::new(),
             decided_by: Vec::new(),
             signals,
+            usage: memory.usage(),
+            wait_estimate_s: None,
             changed: Changed::default(),
             memory,
         };
@@ -114,7 +120,9 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     }
     let (reason, state, confidence, decided_by) = match decided {
         Some((name, ruling)) => (name, ruling.state, ruling.confidence, ruling.by),
-        None => ("nothing_known", State::Unknown { failed: case.failed_signals() }, Confidence::Guess, Vec::new()),
+        None => {
+            ("nothing_known", State::Unknown { failed: case.failed_signals() }, Confidence::Guess, Vec::new())
+        }
     };
     let source = decided_by.first().map(|item| item.source);
     let attention = attention(&state, &memory, obs);
@@ -129,7 +137,17 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     memory.asked |= verdict.state.prompt().is_some();
     memory.worked |= matches!(verdict.state, State::Working { .. });
     memory.verdict = Some(verdict.clone());
-    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, changed }
+    let usage = memory.usage();
+    let wait_estimate_s = wait_estimate(&verdict.state, &signals);
+    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, usage, wait_estimate_s, changed }
+}
+
+/// In how many seconds it may be worth looking again at a session in this state.
+fn wait_estimate(state: &State, signals: &Signals) -> Option<u32> {
+    let State::Working { tool, .. } = state else { return None };
+    let todos = signals.todos.as_ref();
+    let task = todos.and_then(|todos| todos.active.as_deref()).or(tool.as_deref());
+    Some(todos::wait_estimate(task, todos))
 }
 
 /// Whether a claim that puts a session into this state has been silent for too long to be believed.
@@ -177,7 +195,8 @@ fn measure_cpu(profile: &Profile, memory: &mut Memory, obs: &Observation) {
     let elapsed = obs.at.since(before.at);
     let permille = (before.pid == Some(agent.pid) && elapsed > 0)
         .then(|| agent.cpu_ms.saturating_sub(before.cpu_ms).saturating_mul(1_000) / elapsed);
-    let busy_at = if permille.is_some_and(|share| share >= BUSY_PERMILLE) { Some(obs.at) } else { before.busy_at };
+    let busy_at =
+        if permille.is_some_and(|share| share >= BUSY_PERMILLE) { Some(obs.at) } else { before.busy_at };
     memory.agent = crate::memory::Agent {
         pid: Some(agent.pid),
         cpu_ms: agent.cpu_ms,
@@ -198,7 +217,13 @@ fn since(memory: &Memory, state: &State, now: At) -> At {
 
 fn changed(before: Option<&Verdict>, now: &Verdict, output: bool) -> Changed {
     let Some(before) = before else {
-        return Changed { status: true, state: true, prompt: now.state.prompt().is_some(), attention: true, output };
+        return Changed {
+            status: true,
+            state: true,
+            prompt: now.state.prompt().is_some(),
+            attention: true,
+            output,
+        };
     };
     let prompt = |verdict: &Verdict| verdict.state.prompt().map(|prompt| prompt.id.clone());
     Changed {
@@ -222,7 +247,8 @@ fn attention(state: &State, memory: &Memory, obs: &Observation) -> Attention {
         State::Ready { asks: true, .. } => Attention::NeedsYou,
         State::Ready { .. } => {
             let folds = [&memory.hooks, &memory.transcript, &memory.notify];
-            let delivered = folds.iter().any(|fold| fold.pull_request) || obs.commits_since_turn.unwrap_or(0) > 0;
+            let delivered =
+                folds.iter().any(|fold| fold.pull_request) || obs.commits_since_turn.unwrap_or(0) > 0;
             let background = folds.iter().any(|fold| fold.background > 0 || !fold.subagents.is_empty());
             let had_turn = folds.iter().any(|fold| fold.message.is_some());
             match (delivered, background) {

@@ -101,13 +101,13 @@ fn pane_dead(case: &Case<'_>) -> Ruling {
         _ => (None, None),
     };
     let mut by = vec![dead];
-    if code.is_none() && signal.is_none() {
-        if let Some(done) = case.of_claim("run_done").next() {
-            if let Claim::RunDone { code: known, signal: by_signal } = done.claim {
-                (code, signal) = (known, by_signal);
-                by.push(done);
-            }
-        }
+    // tmux leaves the status empty for seconds sometimes; the run's own word fills the gap.
+    let unknown = code.is_none() && signal.is_none();
+    if let Some(done) = case.of_claim("run_done").next().filter(|_| unknown)
+        && let Claim::RunDone { code: known, signal: by_signal } = done.claim
+    {
+        (code, signal) = (known, by_signal);
+        by.push(done);
     }
     Ok(Decided::new(State::Exited { exit: exit(code, signal) }, by))
 }
@@ -122,7 +122,8 @@ fn run_done(case: &Case<'_>) -> Ruling {
 }
 
 fn agent_gone(case: &Case<'_>) -> Ruling {
-    let gone = case.find(Source::Process, "agent_gone").ok_or("the agent's process is there, or was never seen")?;
+    let gone =
+        case.find(Source::Process, "agent_gone").ok_or("the agent's process is there, or was never seen")?;
     let clean = matches!(gone.claim, Claim::AgentGone { clean: true });
     let kind = if clean { ExitKind::UserInitiated } else { ExitKind::Unknown };
     Ok(Decided::new(State::Exited { exit: Exit { code: None, signal: None, kind } }, vec![gone]))
@@ -130,7 +131,10 @@ fn agent_gone(case: &Case<'_>) -> Ruling {
 
 fn agent_suspended(case: &Case<'_>) -> Ruling {
     let stopped = case.find(Source::Process, "agent_suspended").ok_or("the agent is not stopped")?;
-    Ok(Decided::new(State::Stalled { expected: "the agent to be brought back to the foreground".to_owned() }, vec![stopped]))
+    Ok(Decided::new(
+        State::Stalled { expected: "the agent to be brought back to the foreground".to_owned() },
+        vec![stopped],
+    ))
 }
 
 fn pane_unreadable(case: &Case<'_>) -> Ruling {
@@ -165,7 +169,9 @@ fn title_asking(case: &Case<'_>) -> Ruling {
 
 fn event_asking(case: &Case<'_>) -> Ruling {
     let asking = case.event("asking").ok_or("no prompt was announced")?;
-    if let Some(against) = case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Screen, "working")) {
+    if let Some(against) =
+        case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Screen, "working"))
+    {
         return Err(format!("the screen shows no dialog but {}", against.claim.word()).into());
     }
     let moved_on = ["turn_over", "working"].iter().find_map(|word| case.live(word));
@@ -217,11 +223,11 @@ fn event_working(case: &Case<'_>) -> Ruling {
             return Err(format!("the {} still says idle, long after that event", idle.source.as_str()).into());
         }
     }
-    let ended = ["turn_over", "interrupted", "failed"].iter().find_map(|word| case.find(Source::Screen, word));
-    if let Some(ended) = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS) {
-        if case.find(Source::Screen, "working").is_none() {
-            return Err(format!("the screen has shown since that the turn is {}", ended.claim.word()).into());
-        }
+    let ended =
+        ["turn_over", "interrupted", "failed"].iter().find_map(|word| case.find(Source::Screen, word));
+    let ended = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS);
+    if let Some(ended) = ended.filter(|_| case.find(Source::Screen, "working").is_none()) {
+        return Err(format!("the screen has shown since that the turn is {}", ended.claim.word()).into());
     }
     Ok(Decided::new(case.working(event), vec![event]))
 }
@@ -260,7 +266,9 @@ fn just_sent(case: &Case<'_>) -> Ruling {
 
 fn settling(case: &Case<'_>) -> Ruling {
     let before = case.memory.verdict.as_ref().map(|verdict| &verdict.state);
-    let Some(state @ State::Working { .. }) = before else { return Err("no turn ran at the last look".into()) };
+    let Some(state @ State::Working { .. }) = before else {
+        return Err("no turn ran at the last look".into());
+    };
     let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
     if ended.is_some() || case.find(Source::Native, "turn_over").is_some() {
         return Err("the agent itself says that the turn is over".into());
@@ -269,7 +277,8 @@ fn settling(case: &Case<'_>) -> Ruling {
         let words = ["turn_over", "up", "interrupted", "failed"].iter();
         words.filter_map(|word| case.find(Source::Screen, word)).max_by_key(|item| item.since)
     };
-    let fresh = case.find(Source::Title, "turn_over").or_else(shown).filter(|item| case.age(item) < SETTLING_MS);
+    let fresh =
+        case.find(Source::Title, "turn_over").or_else(shown).filter(|item| case.age(item) < SETTLING_MS);
     let fresh = fresh.ok_or("nothing has changed just now")?;
     Ok(Decided::new(state.clone(), vec![fresh]))
 }
@@ -345,10 +354,9 @@ fn nothing_moves(case: &Case<'_>) -> Ruling {
 
 fn signals_failed(case: &Case<'_>) -> Ruling {
     let failed = case.of_claim("unreadable").next().ok_or("everything was read")?;
-    if let Some(moving) = case.find(Source::Process, "agent_alive").filter(|_| case.find(Source::Timing, "moving").is_some()) {
-        if failed.source != Source::Screen {
-            return Err(format!("{} and moves", moving.quote).into());
-        }
+    let alive = case.find(Source::Process, "agent_alive").filter(|_| failed.source != Source::Screen);
+    if let Some(alive) = alive.filter(|_| case.find(Source::Timing, "moving").is_some()) {
+        return Err(format!("{} is there and moves", alive.quote).into());
     }
     Ok(Decided::new(State::Unknown { failed: case.failed_signals() }, vec![failed]))
 }

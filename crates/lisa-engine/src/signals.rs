@@ -1,10 +1,10 @@
 //! Every signal that a verdict can rest on, with its value, its age and its error, for whoever wants to check.
 
 use crate::memory::Fold;
+use crate::memory::Phase;
 use crate::observation::{At, Reading};
 use crate::profile::{NativeSays, TitleSays};
 use crate::sensors::{Look, exec_marker, todos};
-use crate::memory::Phase;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,8 @@ impl Signals {
     pub fn read(look: &Look<'_>) -> Self {
         let (obs, memory, now) = (look.obs, look.memory, look.now());
         let pane = look.pane();
-        let stream = |name: &str| obs.stream_errors.iter().find(|(of, _)| *of == name).map(|(_, why)| why.clone());
+        let stream =
+            |name: &str| obs.stream_errors.iter().find(|(of, _)| *of == name).map(|(_, why)| why.clone());
         let folds = [&memory.hooks, &memory.notify, &memory.transcript];
         let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         let input = look.layout.as_ref().and_then(|layout| layout.input());
@@ -101,7 +102,13 @@ impl Signals {
         Self {
             pane_status: pane.map(|pane| {
                 let failed = pane.exit_signal.is_some() || pane.exit_status.is_some_and(|code| code != 0);
-                let word = if !pane.dead { "alive" } else if failed { "crashed" } else { "exited" };
+                let word = if !pane.dead {
+                    "alive"
+                } else if failed {
+                    "crashed"
+                } else {
+                    "exited"
+                };
                 word.to_owned()
             }),
             pane_command: pane.map(|pane| pane.command.clone()).filter(|command| !command.is_empty()),

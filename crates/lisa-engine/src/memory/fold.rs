@@ -262,7 +262,8 @@ impl Fold {
         if let Some(model) = text_at(value, take.model.as_ref()) {
             self.usage.model = Some(model);
         }
-        let read: Vec<u64> = take.input_tokens.iter().filter_map(|pointer| number_at(value, pointer)).collect();
+        let read: Vec<u64> =
+            take.input_tokens.iter().filter_map(|pointer| number_at(value, pointer)).collect();
         if !read.is_empty() {
             self.usage.input_tokens = Some(read.iter().sum());
         }

@@ -125,6 +125,18 @@ impl Memory {
         folds.into_iter().find_map(|fold| fold.session_id.as_deref())
     }
 
+    /// Tokens and model, from whichever channel reports them.
+    pub fn usage(&self) -> Usage {
+        let folds = [&self.transcript, &self.hooks, &self.notify];
+        let pick = |field: fn(&Usage) -> Option<u64>| folds.into_iter().find_map(|fold| field(&fold.usage));
+        Usage {
+            model: folds.into_iter().find_map(|fold| fold.usage.model.clone()),
+            input_tokens: pick(|usage| usage.input_tokens),
+            output_tokens: pick(|usage| usage.output_tokens),
+            context_window: pick(|usage| usage.context_window),
+        }
+    }
+
     /// The agent's last message, from the channel that spoke last.
     pub fn last_message(&self) -> Option<&str> {
         let mut folds = [&self.hooks, &self.notify, &self.transcript];

@@ -92,7 +92,8 @@ fn parse(file: &Path, text: &str) -> Result<Profile, ProfileError> {
         line: error.span().map(|span| line_of(text, span.start)),
         problem: error.message().to_owned(),
     })?;
-    let id_ok = !profile.id.is_empty() && profile.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let id_ok = !profile.id.is_empty()
+        && profile.id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if !id_ok {
         return Err(ProfileError {
             file: file.to_owned(),

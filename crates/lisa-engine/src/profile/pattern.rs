@@ -42,7 +42,9 @@ impl TryFrom<String> for Rx {
             .build()
             .map_err(|error| format!("the pattern `{source}` does not compile: {error}"))?;
         if regex.is_match("") {
-            return Err(format!("the pattern `{source}` matches an empty line, so it would match everywhere"));
+            return Err(format!(
+                "the pattern `{source}` matches an empty line, so it would match everywhere"
+            ));
         }
         Ok(Self(regex))
     }

@@ -28,7 +28,9 @@ pub fn fingerprint(prompt: &Prompt) -> String {
 fn settle(text: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in text.split_whitespace() {
-        let spinner = word.chars().all(|c| matches!(c, '\u{2800}'..='\u{28ff}' | '✢' | '✳' | '✶' | '✻' | '✽' | '·' | '◦'));
+        let spinner = word
+            .chars()
+            .all(|c| matches!(c, '\u{2800}'..='\u{28ff}' | '✢' | '✳' | '✶' | '✻' | '✽' | '·' | '◦'));
         if !spinner {
             words.push(if is_duration(word) { "#" } else { word });
         }

@@ -25,11 +25,14 @@ pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> L
         listed = in_a_row(profile, lines);
     }
     let grammar = &profile.dialog;
-    listed.free_text =
-        grammar.free_text.as_ref().is_some_and(|words| listed.options.iter().any(|option| words.is_match(&option.label)));
+    listed.free_text = grammar
+        .free_text
+        .as_ref()
+        .is_some_and(|words| listed.options.iter().any(|option| words.is_match(&option.label)));
     let more = grammar.more.as_ref().is_some_and(|more| lines.iter().any(|line| more.is_match(line)));
     let keys: Vec<u32> = listed.options.iter().filter_map(|option| option.key.parse().ok()).collect();
-    let gaps = keys.first().is_some_and(|first| *first != 1) || keys.windows(2).any(|pair| pair[1] != pair[0] + 1);
+    let gaps =
+        keys.first().is_some_and(|first| *first != 1) || keys.windows(2).any(|pair| pair[1] != pair[0] + 1);
     listed.truncated = more || gaps;
     listed
 }
@@ -64,7 +67,14 @@ fn numbered(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> Listed {
 }
 
 /// A line below an option belongs to its label only where the option's own line was too long for the screen.
-fn join_wrapped(listed: &mut Listed, line: &str, row: usize, indent: usize, lines: &[Cow<'_, str>], width: usize) {
+fn join_wrapped(
+    listed: &mut Listed,
+    line: &str,
+    row: usize,
+    indent: usize,
+    lines: &[Cow<'_, str>],
+    width: usize,
+) {
     let Some(before) = row.checked_sub(1).filter(|before| listed.rows.contains(before)) else { return };
     let text = line.trim();
     let deeper = line.chars().take_while(|c| c.is_whitespace()).count() >= indent.min(4);

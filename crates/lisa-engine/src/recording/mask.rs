@@ -6,7 +6,8 @@ use serde_json::Value;
 /// What stands where a secret stood.
 const MASKED: &str = "[masked]";
 /// Words whose values are secret, wherever they stand.
-const NAMES: &str = r"(?:api[_-]?key|apikey|access[_-]?key|secret|token|passwd|password|credential|authorization|auth)";
+const NAMES: &str =
+    r"(?:api[_-]?key|apikey|access[_-]?key|secret|token|passwd|password|credential|authorization|auth)";
 
 /// Masks secrets in text and in JSON.
 #[derive(Debug)]
@@ -21,11 +22,22 @@ impl Mask {
     pub fn new(home: Option<&str>) -> Self {
         let sources = [
             (r"\bsk-[A-Za-z0-9_-]{8,}".to_owned(), MASKED.to_owned()),
-            (r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_|npm_)[A-Za-z0-9_-]{8,}".to_owned(), MASKED.to_owned()),
+            (
+                r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_|npm_)[A-Za-z0-9_-]{8,}"
+                    .to_owned(),
+                MASKED.to_owned(),
+            ),
             (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?".to_owned(), MASKED.to_owned()),
             (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}".to_owned(), format!("$1 {MASKED}")),
-            (format!(r#"(?i)\b([A-Za-z0-9_-]*{NAMES}[A-Za-z0-9_-]*["']?\s*[:=]\s*["']?)[^\s"',;]{{6,}}"#), format!("${{1}}{MASKED}")),
-            (r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)".to_owned(), MASKED.to_owned()),
+            (
+                format!(r#"(?i)\b([A-Za-z0-9_-]*{NAMES}[A-Za-z0-9_-]*["']?\s*[:=]\s*["']?)[^\s"',;]{{6,}}"#),
+                format!("${{1}}{MASKED}"),
+            ),
+            (
+                r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)"
+                    .to_owned(),
+                MASKED.to_owned(),
+            ),
             (r"(://[^/\s:@]+:)[^@\s/]+@".to_owned(), format!("${{1}}{MASKED}@")),
         ];
         let rules = sources.into_iter().filter_map(|(source, with)| Some((Regex::new(&source).ok()?, with)));

@@ -68,7 +68,8 @@ impl Timeline {
         }
         let mut lines = bytes.split(|byte| *byte == b'\n').enumerate();
         let first = lines.next().map(|(_, line)| line).unwrap_or_default();
-        let header: Header = serde_json::from_slice(first).map_err(|error| ReadError::Header(error.to_string()))?;
+        let header: Header =
+            serde_json::from_slice(first).map_err(|error| ReadError::Header(error.to_string()))?;
         if header.format != FORMAT {
             return Err(ReadError::Header(format!("its format is {:?}", header.format)));
         }

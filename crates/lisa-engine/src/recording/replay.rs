@@ -136,6 +136,8 @@ pub fn line(t: i64, outcome: &Outcome, full: bool) -> Value {
             fields.entry(name.clone()).or_insert_with(|| value.clone());
         }
         fields.insert("signals".to_owned(), serde_json::to_value(&outcome.signals).unwrap_or_default());
+        fields.insert("usage".to_owned(), serde_json::to_value(&outcome.usage).unwrap_or_default());
+        fields.insert("wait_estimate_s".to_owned(), json!(outcome.wait_estimate_s));
         fields.insert("evidence".to_owned(), serde_json::to_value(&outcome.evidence).unwrap_or_default());
     }
     line
@@ -159,7 +161,8 @@ pub fn run(
         let _ = writeln!(errors, "line {} left out: {}", skipped.line, skipped.why);
     }
     let agent = &timeline.header.agent;
-    let profile = profiles.get_or_generic(agent).ok_or_else(|| format!("there is no profile for {agent:?}"))?;
+    let profile =
+        profiles.get_or_generic(agent).ok_or_else(|| format!("there is no profile for {agent:?}"))?;
     for (t, outcome) in replay(&profile, &timeline) {
         let line = line(t, &outcome, full);
         match writeln!(output, "{line}") {

@@ -39,7 +39,11 @@ impl<W: Write> Writer<W> {
         let Some(pane) = obs.pane.seen() else { return Ok(()) };
         let mut fields = PaneFields::of(pane, obs.spawned_at);
         fields.pane_title = self.mask.text(&fields.pane_title);
-        let screen = obs.screen.seen().map(|text| self.mask.text(text)).filter(|text| self.screen.as_ref() != Some(text));
+        let screen = obs
+            .screen
+            .seen()
+            .map(|text| self.mask.text(text))
+            .filter(|text| self.screen.as_ref() != Some(text));
         let ansi = obs.screen_ansi.seen().filter(|_| screen.is_some()).map(|text| self.mask.text(text));
         let native = obs.native.seen().map_or(Value::Null, |file| self.mask.value(file));
         let native = Some(native).filter(|file| self.native.as_ref().unwrap_or(&Value::Null) != file);

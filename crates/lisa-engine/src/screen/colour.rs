@@ -127,7 +127,9 @@ fn sixteen(index: u16) -> (u8, u8, u8) {
 /// Whether a row begins in red, orange or yellow.
 pub(super) fn is_alarming(row: &[Cell]) -> bool {
     let first = row.iter().find(|cell| !cell.text.is_whitespace());
-    first.and_then(|cell| cell.colour).is_some_and(|(red, _, blue)| red >= 150 && red.saturating_sub(blue) >= 60)
+    first
+        .and_then(|cell| cell.colour)
+        .is_some_and(|(red, _, blue)| red >= 150 && red.saturating_sub(blue) >= 60)
 }
 
 /// Whether this text, at the end of a row, is written faintly: a placeholder.

@@ -89,7 +89,9 @@ impl<'a> Layout<'a> {
     pub fn signs<'s>(&self, shape: &'s Screen) -> Vec<Found<'s>> {
         let mut found: Vec<Found<'s>> = Vec::new();
         for sign in &shape.sign {
-            if let Some(next) = self.find_sign(shape, sign).filter(|next| found.iter().all(|known| known.row != next.row)) {
+            if let Some(next) =
+                self.find_sign(shape, sign).filter(|next| found.iter().all(|known| known.row != next.row))
+            {
                 found.push(next);
             }
         }
@@ -120,7 +122,9 @@ impl<'a> Layout<'a> {
         match region {
             Region::LastHead => self.blocks.last().map(|block| block.start).into_iter().collect(),
             Region::LastBlock => self.blocks.last().cloned().map(whole).unwrap_or_default(),
-            Region::LastLine => (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect(),
+            Region::LastLine => {
+                (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
+            }
             Region::LastMessage => self.last_message_block(shape).map(whole).unwrap_or_default(),
             Region::AboveBox => (end.saturating_sub(NEAR_ROWS)..end)
                 .rev()
@@ -141,9 +145,11 @@ impl<'a> Layout<'a> {
     fn last_message_block(&self, shape: &Screen) -> Option<Range<usize>> {
         let ends = |block: &&Range<usize>| {
             let line = self.rows.get(block.start).copied().unwrap_or_default();
-            shape.end.as_ref().is_some_and(|end| end.is_match(line)) || shape.sign.iter().any(|sign| {
-                matches!(sign.says, SignSays::TurnOver | SignSays::Background) && sign.pattern.is_match(line)
-            })
+            shape.end.as_ref().is_some_and(|end| end.is_match(line))
+                || shape.sign.iter().any(|sign| {
+                    matches!(sign.says, SignSays::TurnOver | SignSays::Background)
+                        && sign.pattern.is_match(line)
+                })
         };
         self.blocks.iter().rev().find(|block| !ends(block)).cloned()
     }
@@ -205,7 +211,7 @@ impl<'a> Layout<'a> {
         }
         let last = if shape.cursor_row { first + 1 } else { last };
         let rest = self.rows.get(first + 1..last)?.iter();
-        let rest = rest.map(|row| row.get(shape.indent..).map_or_else(|| row.trim_start(), |cut| cut));
+        let rest = rest.map(|row| row.get(shape.indent..).unwrap_or_else(|| row.trim_start()));
         let text: Vec<&str> = std::iter::once(head).chain(rest).collect();
         Some(text.join("\n").trim_end().to_owned()).filter(|draft| !draft.trim().is_empty())
     }

@@ -39,14 +39,14 @@ fn channel(look: &Look<'_>, fold: &Fold, source: Source) -> Vec<Evidence> {
                 say(working(fold), fold.alive_at.unwrap_or(fold.phase_at));
             }
         }
-        Phase::Over => say(Claim::TurnOver { background: fold.background > 0 || !fold.subagents.is_empty() }, fold.phase_at),
+        Phase::Over => say(
+            Claim::TurnOver { background: fold.background > 0 || !fold.subagents.is_empty() },
+            fold.phase_at,
+        ),
         Phase::Interrupted => say(Claim::Interrupted, fold.phase_at),
         Phase::Failed => {
-            let unknown = || Failure {
-                kind: crate::words::ErrorKind::Api,
-                recoverable: true,
-                message: String::new(),
-            };
+            let unknown =
+                || Failure { kind: crate::words::ErrorKind::Api, recoverable: true, message: String::new() };
             say(Claim::Failed { failure: fold.failure.clone().unwrap_or_else(unknown) }, fold.phase_at);
         }
     }

@@ -5,7 +5,7 @@ use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Mode;
 
 /// What stands before the exit code.
-pub const MARKER: &str = "__LISA_EXEC_DONE__:";
+pub(crate) const MARKER: &str = "__LISA_EXEC_DONE__:";
 /// How many lines a shell may print after the marker: its prompt.
 const LINES_AFTER: usize = 3;
 
@@ -29,5 +29,10 @@ pub(crate) fn find(output: &str) -> Option<i32> {
 
 /// A line without its escape sequences.
 fn strip_escapes(line: &str) -> String {
-    crate::screen::cells(line).into_iter().flatten().map(|cell| cell.text).filter(|c| !c.is_control()).collect()
+    crate::screen::cells(line)
+        .into_iter()
+        .flatten()
+        .map(|cell| cell.text)
+        .filter(|c| !c.is_control())
+        .collect()
 }

@@ -29,6 +29,8 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
 }
 
 fn quote<'k>(file: &serde_json::Value, fields: impl Iterator<Item = &'k String>) -> String {
-    let parts = fields.filter_map(|pointer| Some(format!("{}={}", pointer.trim_start_matches('/'), file.pointer(pointer)?)));
+    let parts = fields.filter_map(|pointer| {
+        Some(format!("{}={}", pointer.trim_start_matches('/'), file.pointer(pointer)?))
+    });
     parts.collect::<Vec<_>>().join(" ")
 }

@@ -43,7 +43,11 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
             vec![look.standing(Source::Process, Claim::AgentSuspended, &quote)]
         }
         Some(agent) => {
-            vec![look.standing(Source::Process, Claim::AgentAlive, &format!("{} (pid {})", agent.name, agent.pid))]
+            vec![look.standing(
+                Source::Process,
+                Claim::AgentAlive,
+                &format!("{} (pid {})", agent.name, agent.pid),
+            )]
         }
         None => gone(look, pane, procs),
     }
@@ -60,7 +64,8 @@ fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
     let said = look.memory.hooks.phase == Phase::Left || look.memory.native.removed;
     let title_back = look.memory.first_title.as_deref().is_some_and(|first| first == pane.title);
     let clean = said || pane.title.is_empty() || title_back;
-    let quote = format!("pid {} is gone, {} is in front", look.memory.agent.pid.unwrap_or_default(), pane.command);
+    let quote =
+        format!("pid {} is gone, {} is in front", look.memory.agent.pid.unwrap_or_default(), pane.command);
     vec![look.standing(Source::Process, Claim::AgentGone { clean }, &quote)]
 }
 

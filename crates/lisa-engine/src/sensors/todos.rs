@@ -16,7 +16,7 @@ pub struct Todos {
 }
 
 /// The boxes that begin a line of this screen, if there are any.
-pub fn read(screen: &str) -> Option<Todos> {
+pub(crate) fn read(screen: &str) -> Option<Todos> {
     let mut todos = Todos::default();
     for line in screen.lines() {
         let Some((ticked, task)) = task(line) else { continue };
@@ -31,8 +31,19 @@ pub fn read(screen: &str) -> Option<Todos> {
 }
 
 fn task(line: &str) -> Option<(bool, &str)> {
-    let start = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '*' | '•' | '⎿' | '└' | '│'));
-    let boxes = [("[x]", true), ("[X]", true), ("[ ]", false), ("☒", true), ("☑", true), ("✔", true), ("☐", false), ("◼", false), ("◻", false)];
+    let start = line
+        .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '*' | '•' | '⎿' | '└' | '│'));
+    let boxes = [
+        ("[x]", true),
+        ("[X]", true),
+        ("[ ]", false),
+        ("☒", true),
+        ("☑", true),
+        ("✔", true),
+        ("☐", false),
+        ("◼", false),
+        ("◻", false),
+    ];
     let (mark, ticked) = boxes.into_iter().find(|(mark, _)| start.starts_with(mark))?;
     let task = start[mark.len()..].trim();
     (!task.is_empty()).then_some((ticked, task))
@@ -40,7 +51,7 @@ fn task(line: &str) -> Option<(bool, &str)> {
 
 /// How many seconds until it may be worth looking again, from 30 to 120: long for work that is known to be slow, less
 /// the more of the list is done.
-pub fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
+pub(crate) fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
     let words = task.unwrap_or_default().to_lowercase();
     let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
     let whole: u32 = if has(&["test", "build", "compile", "install", "deploy", "benchmark", "migrat"]) {

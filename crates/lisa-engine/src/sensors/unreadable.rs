@@ -22,7 +22,8 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
         };
         (*name, source, Some(why.as_str()))
     });
-    let failed = readings.into_iter().chain(streams).filter_map(|(name, source, why)| Some((name, source, why?)));
+    let failed =
+        readings.into_iter().chain(streams).filter_map(|(name, source, why)| Some((name, source, why?)));
     failed
         .map(|(name, source, why)| look.standing(source, Claim::Unreadable { signal: name.to_owned() }, why))
         .collect()
