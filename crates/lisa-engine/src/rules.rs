@@ -78,10 +78,10 @@ pub const RULES: &[Rule] = &[
         doc: "The agent writes plain text instead of drawing its screen: it runs, and that is all that can be said." },
     Rule { name: "starting", gives: "starting", when: starting,
         doc: "The session is young and nothing has shown yet that the agent takes input." },
-    Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
-        doc: "The agent lives, nothing is asked, and nothing has moved for longer than it should." },
     Rule { name: "signals_failed", gives: "unknown", when: signals_failed,
         doc: "What could be read says nothing, and something could not be read." },
+    Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
+        doc: "The agent lives, nothing is asked, and nothing has moved for longer than it should." },
     Rule { name: "agent_alive", gives: "working", when: agent_alive,
         doc: "The process lives and shows no structure that Lisa knows: all that can be said is that it runs." },
     Rule { name: "nothing_known", gives: "unknown", when: nothing_known,
@@ -353,7 +353,9 @@ fn nothing_moves(case: &Case<'_>) -> Ruling {
 }
 
 fn signals_failed(case: &Case<'_>) -> Ruling {
-    let failed = case.of_claim("unreadable").next().ok_or("everything was read")?;
+    // One line that does not read is no blindness; a pane, a process list, a screen or a done file is.
+    let looks = [Source::Pane, Source::Process, Source::Screen, Source::DoneFile];
+    let failed = looks.iter().find_map(|source| case.find(*source, "unreadable")).ok_or("everything was read")?;
     let alive = case.find(Source::Process, "agent_alive").filter(|_| failed.source != Source::Screen);
     if let Some(alive) = alive.filter(|_| case.find(Source::Timing, "moving").is_some()) {
         return Err(format!("{} is there and moves", alive.quote).into());

@@ -11,36 +11,36 @@ use std::sync::{Arc, LazyLock};
 
 static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(None).expect("the profiles that ship load"));
 
-pub fn profile(id: &str) -> Arc<Profile> {
+pub(crate) fn profile(id: &str) -> Arc<Profile> {
     PROFILES.get(id).expect("a profile that ships")
 }
 
 /// A session that is looked at, look after look.
-pub struct Session {
-    pub profile: Arc<Profile>,
-    pub memory: Memory,
+pub(crate) struct Session {
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) memory: Memory,
 }
 
 impl Session {
-    pub fn new(agent: &str) -> Self {
+    pub(crate) fn new(agent: &str) -> Self {
         Self { profile: profile(agent), memory: Memory::default() }
     }
 
-    pub fn look(&mut self, obs: &Observation) -> Outcome {
+    pub(crate) fn look(&mut self, obs: &Observation) -> Outcome {
         let outcome = step(&self.profile, self.memory.clone(), obs);
         self.memory = outcome.memory.clone();
         outcome
     }
 
     /// The status and the reason after one look.
-    pub fn says(&mut self, obs: &Observation) -> (String, String) {
+    pub(crate) fn says(&mut self, obs: &Observation) -> (String, String) {
         let outcome = self.look(obs);
         (outcome.verdict.status().to_string(), outcome.verdict.reason)
     }
 }
 
 /// A look at a live pane that shows nothing, with nothing else to read.
-pub fn blank(at: i64) -> Observation {
+pub(crate) fn blank(at: i64) -> Observation {
     Observation {
         at: At(at),
         spawned_at: At(0),
@@ -63,7 +63,7 @@ pub fn blank(at: i64) -> Observation {
     }
 }
 
-pub fn pane(title: &str) -> Pane {
+pub(crate) fn pane(title: &str) -> Pane {
     Pane {
         dead: false,
         exit_status: None,
@@ -82,7 +82,7 @@ pub fn pane(title: &str) -> Pane {
 }
 
 /// Changes to a look, one after the other.
-pub trait With: Sized {
+pub(crate) trait With: Sized {
     fn title(self, title: &str) -> Self;
     fn screen(self, text: &str) -> Self;
     fn native(self, file: Value) -> Self;
@@ -136,20 +136,20 @@ impl With for Observation {
 const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
 
 /// A screen of the first agent: a conversation, the empty input box, a footer.
-pub fn conversation(text: &str, footer: &str) -> String {
+pub(crate) fn conversation(text: &str, footer: &str) -> String {
     format!("{text}\n\n{RULE}\n❯\u{a0}\n{RULE}\n  {footer}\n")
 }
 
-pub fn idle_screen() -> String {
+pub(crate) fn idle_screen() -> String {
     conversation("❯ go\n\n● All of it is done.\n\n✻ Baked for 2s", "? for shortcuts · ← for agents")
 }
 
-pub fn working_screen() -> String {
+pub(crate) fn working_screen() -> String {
     conversation("❯ go\n\n✻ Perusing… (3s · ↓ 2 tokens)", "esc to interrupt · ← for agents")
 }
 
 /// A permission dialog in its place.
-pub fn permission_screen(command: &str) -> String {
+pub(crate) fn permission_screen(command: &str) -> String {
     format!(
         "❯ go\n\n● Bash({command})\n  ⎿  Waiting…\n\n{RULE}\n Bash command\n\n   {command}\n   Run it\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, and always allow access to x/ from this project\n   3. No\n\n Esc to cancel · Tab to amend\n"
     )
