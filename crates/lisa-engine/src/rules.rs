@@ -355,7 +355,8 @@ fn nothing_moves(case: &Case<'_>) -> Ruling {
 fn signals_failed(case: &Case<'_>) -> Ruling {
     // One line that does not read is no blindness; a pane, a process list, a screen or a done file is.
     let looks = [Source::Pane, Source::Process, Source::Screen, Source::DoneFile];
-    let failed = looks.iter().find_map(|source| case.find(*source, "unreadable")).ok_or("everything was read")?;
+    let failed =
+        looks.iter().find_map(|source| case.find(*source, "unreadable")).ok_or("everything was read")?;
     let alive = case.find(Source::Process, "agent_alive").filter(|_| failed.source != Source::Screen);
     if let Some(alive) = alive.filter(|_| case.find(Source::Timing, "moving").is_some()) {
         return Err(format!("{} is there and moves", alive.quote).into());

@@ -1,5 +1,8 @@
 //! Whatever is broken on disk or on the wire is named, and never breaks a look.
 
+// A test that can not go on has failed, and says so.
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use common::{Session, With, blank, idle_screen, working_screen};
@@ -40,7 +43,9 @@ fn a_torn_transcript_line_is_named_and_changes_nothing() {
 
 #[test]
 fn lines_of_other_shapes_are_no_events() {
-    for line in [json!(null), json!(7), json!("text"), json!([]), json!({}), json!({"hook_event_name": {"a": 1}})] {
+    for line in
+        [json!(null), json!(7), json!("text"), json!([]), json!({}), json!({"hook_event_name": {"a": 1}})]
+    {
         let outcome = Session::new("claude").look(&blank(1_000).hook(line.clone()).transcript(line));
         assert_eq!(outcome.verdict.status(), Status::JustStarted);
     }
@@ -58,13 +63,15 @@ fn a_state_file_that_can_not_be_read_is_named_and_the_screen_decides() {
     let outcome = session.look(&look(4_000));
     assert_eq!(outcome.verdict.status(), Status::WaitingInput);
     assert!(outcome.signals.native_error.is_some());
-    let odd = blank(5_000).title("✳ x").screen(&idle_screen()).native(json!({"status": "a word of tomorrow"}));
+    let odd =
+        blank(5_000).title("✳ x").screen(&idle_screen()).native(json!({"status": "a word of tomorrow"}));
     assert_eq!(session.look(&odd).verdict.status(), Status::WaitingInput);
 }
 
 #[test]
 fn a_stored_memory_without_some_fields_still_reads() {
-    let memory: lisa_engine::memory::Memory = serde_json::from_str(r#"{"schema": 1, "up": true}"#).expect("it reads");
+    let memory: lisa_engine::memory::Memory =
+        serde_json::from_str(r#"{"schema": 1, "up": true}"#).expect("it reads");
     assert!(memory.up && memory.verdict.is_none());
 }
 
@@ -91,7 +98,9 @@ fn a_pattern_that_fails_its_example_names_both() {
     let head = "id = \"mine\"\ntitle = \"Mine\"\n[[terminal_title.on]]\nsays = \"working\"\n";
     let said = fault(&format!("{head}pattern = {{ regex = 'busy', matches = [\"idle\"] }}\n"));
     assert!(said.contains("line 5") && said.contains("`busy` does not match its example \"idle\""), "{said}");
-    let said = fault(&format!("{head}pattern = {{ regex = 'busy', matches = [\"busy\"], rejects = [\"not busy\"] }}\n"));
+    let said = fault(&format!(
+        "{head}pattern = {{ regex = 'busy', matches = [\"busy\"], rejects = [\"not busy\"] }}\n"
+    ));
     assert!(said.contains("matches \"not busy\", which it must reject"), "{said}");
     let said = fault(&format!("{head}pattern = {{ regex = 'busy', matches = [] }}\n"));
     assert!(said.contains("no example"), "{said}");
@@ -117,7 +126,8 @@ fn a_profile_of_the_user_wins_over_one_that_ships() {
     assert!(Profiles::load(Some(&dir.path().join("nowhere"))).is_ok());
 }
 
-const HEADER: &str = r#"{"format":"lisa-recording/1","agent":"claude","version":"1","size":[80,24],"args":[]}"#;
+const HEADER: &str =
+    r#"{"format":"lisa-recording/1","agent":"claude","version":"1","size":[80,24],"args":[]}"#;
 
 fn run(input: &[u8]) -> (Result<(), String>, String, String) {
     let profiles = Profiles::load(None).expect("the profiles load");
@@ -158,7 +168,8 @@ fn a_gzip_that_was_cut_short_still_gives_its_beginning() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     writeln!(packed, "{HEADER}").expect("it packs");
     for t in 0..2_000 {
-        writeln!(packed, "{{\"t\":{t},\"pane\":{{\"pane_title\":\"{}\"}}}}", t * 7_919 % 1_013).expect("it packs");
+        writeln!(packed, "{{\"t\":{t},\"pane\":{{\"pane_title\":\"{}\"}}}}", t * 7_919 % 1_013)
+            .expect("it packs");
     }
     let mut bytes = packed.finish().expect("it packs");
     bytes.truncate(bytes.len() / 2);
@@ -171,8 +182,12 @@ fn what_is_recorded_replays_and_holds_no_secret() {
     let mask = Mask::new(Some("/home/me"));
     let header: Header = serde_json::from_str(HEADER).expect("a header");
     let mut writer = Writer::start(Vec::new(), &header, mask).expect("it starts");
-    let secret = "export API_KEY=abcdef123456\nsk-ant-REDACTED\nAuthorization: Bearer abc.def.ghi-jkl\n/home/me/x";
-    let look = blank(1_000).title("⠂ x").screen(secret).hook(json!({"hook_event_name": "Stop", "token": "t0ps3cret", "note": "ghp_abcdefghijklmnop"}));
+    let secret =
+        "export API_KEY=abcdef123456\nsk-ant-REDACTED\nAuthorization: Bearer abc.def.ghi-jkl\n/home/me/x";
+    let look = blank(1_000)
+        .title("⠂ x")
+        .screen(secret)
+        .hook(json!({"hook_event_name": "Stop", "token": "t0ps3cret", "note": "ghp_abcdefghijklmnop"}));
     writer.look(&look).expect("it writes");
     writer.look(&blank(1_250).title("⠂ x").screen(secret)).expect("it writes");
     writer.keys(1_300, &["hunter2 password=hunter22".to_owned()], true).expect("it writes");

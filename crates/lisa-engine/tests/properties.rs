@@ -1,5 +1,8 @@
 //! What must hold for any sequence of looks and any text on the screen.
 
+// A test that can not go on has failed, and says so.
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use common::{Session, With, blank, conversation, idle_screen, permission_screen, working_screen};
@@ -65,10 +68,12 @@ fn verdicts(title: Option<&str>, native: Option<&str>, screen: &str) -> Vec<(Sta
         }
         look
     };
-    [1_000, 4_000, 9_000, 70_000].map(|at| {
-        let verdict = session.look(&look(at)).verdict;
-        (verdict.status(), verdict.state.name(), verdict.reason)
-    }).to_vec()
+    [1_000, 4_000, 9_000, 70_000]
+        .map(|at| {
+            let verdict = session.look(&look(at)).verdict;
+            (verdict.status(), verdict.state.name(), verdict.reason)
+        })
+        .to_vec()
 }
 
 proptest! {
@@ -149,11 +154,20 @@ fn any_value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         "[a-zA-Z_ {}\\[\\]\":,]{0,20}".prop_map(Value::from),
-        proptest::sample::select(vec!["assistant", "user", "Stop", "PreToolUse", "event_msg", "busy"]).prop_map(Value::from),
+        proptest::sample::select(vec!["assistant", "user", "Stop", "PreToolUse", "event_msg", "busy"])
+            .prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 6, |inner| {
         let key = proptest::sample::select(vec![
-            "type", "message", "content", "payload", "hook_event_name", "status", "tool_input", "error", "session_id",
+            "type",
+            "message",
+            "content",
+            "payload",
+            "hook_event_name",
+            "status",
+            "tool_input",
+            "error",
+            "session_id",
         ]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
@@ -167,8 +181,18 @@ fn any_look() -> impl Strategy<Value = (i64, Observation)> {
     let title = proptest::sample::select(vec!["⠂ x", "✳ x", "vm"]);
     let native = proptest::sample::select(vec!["busy", "idle", "shell", "waiting", ""]);
     let events = vec![
-        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "StopFailure",
-        "MessageDisplay", "SubagentStart", "SubagentStop", "PreCompact", "Nonsense",
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PermissionRequest",
+        "Stop",
+        "StopFailure",
+        "MessageDisplay",
+        "SubagentStart",
+        "SubagentStop",
+        "PreCompact",
+        "Nonsense",
     ];
     let hooks = prop::collection::vec(proptest::sample::select(events), 0..3);
     let screen = proptest::sample::select(vec![
@@ -186,10 +210,13 @@ fn any_look() -> impl Strategy<Value = (i64, Observation)> {
                 look = look.native(json!({ "status": native }));
             }
             for name in hooks {
-                look = look.hook(json!({"hook_event_name": name, "session_id": "s", "agent_id": "a", "tool_use_id": "t"}));
+                look = look.hook(
+                    json!({"hook_event_name": name, "session_id": "s", "agent_id": "a", "tool_use_id": "t"}),
+                );
             }
             if told {
-                look = look.transcript(json!({"type": "system", "subtype": "turn_duration", "sessionId": "s"}));
+                look =
+                    look.transcript(json!({"type": "system", "subtype": "turn_duration", "sessionId": "s"}));
             }
             (gap, look)
         },

@@ -3,6 +3,9 @@
 //! A file may miss frames only as far as `known_misses.txt` says, with the reason; a file that gets better than that
 //! must be taken off the list, so that the list stays honest.
 
+// A test that can not go on has failed, and says so.
+#![allow(clippy::expect_used, clippy::panic)]
+
 use lisa_engine::profile::Profiles;
 use lisa_engine::recording::accuracy::{self, Score, Totals};
 use std::collections::BTreeMap;
@@ -15,7 +18,8 @@ fn root() -> PathBuf {
 
 /// Recording, frames with the wrong state at most, and why.
 fn known_misses() -> BTreeMap<String, u32> {
-    let text = std::fs::read_to_string(root().join("tests/recordings/known_misses.txt")).expect("the list is there");
+    let text =
+        std::fs::read_to_string(root().join("tests/recordings/known_misses.txt")).expect("the list is there");
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     lines
         .map(|line| {
@@ -39,10 +43,15 @@ fn score_all() -> Vec<(String, String, Score)> {
             scope.spawn(|| {
                 loop {
                     let Some(path) = next.lock().expect("a lock").next() else { break };
-                    let (timeline, score) =
-                        accuracy::score_file(&profiles, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                    let (timeline, score) = accuracy::score_file(&profiles, &path)
+                        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                     assert!(timeline.skipped.is_empty(), "{}: {:?}", path.display(), timeline.skipped);
-                    let folder = path.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned();
+                    let folder = path
+                        .parent()
+                        .and_then(Path::file_name)
+                        .expect("a folder")
+                        .to_string_lossy()
+                        .into_owned();
                     let file = path.file_name().expect("a name").to_string_lossy().replace(".jsonl.gz", "");
                     scored.lock().expect("a lock").push((folder, file, score));
                 }
@@ -68,7 +77,10 @@ fn recordings_are_judged_as_they_were_and_the_published_figures_are_current() {
             faults.push(format!("{name}: {missed} frames are wrong, {allowed} are known: {:?}", score.wrong));
         }
         if score.false_ready > 0 || score.missed_block > 0 {
-            faults.push(format!("{name}: called ready while working, or working while asking: {:?}", score.wrong));
+            faults.push(format!(
+                "{name}: called ready while working, or working while asking: {:?}",
+                score.wrong
+            ));
         }
         by_version.entry(folder.replacen('-', " ", 1)).or_default().add(score.clone());
         all.add(score);

@@ -1,5 +1,8 @@
 //! What happened to the systems before this one, as tests: each scenario by name.
 
+// A test that can not go on has failed, and says so.
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use common::{Session, With, blank, conversation, idle_screen, permission_screen, working_screen};
@@ -54,7 +57,11 @@ fn the_transcript_is_used_when_there_is_no_hook() {
 #[test]
 fn a_working_hook_expires_and_the_transcript_takes_over() {
     let mut session = claude();
-    session.look(&blank(1_000).hook(hook("UserPromptSubmit")).transcript(json!({"type": "user", "message": {"content": "go"}})));
+    session.look(
+        &blank(1_000)
+            .hook(hook("UserPromptSubmit"))
+            .transcript(json!({"type": "user", "message": {"content": "go"}})),
+    );
     assert_eq!(session.says(&blank(59_000)).0, "in_progress");
     let late = blank(63_000).transcript(turn_over_line());
     assert_eq!(session.says(&late).0, "waiting_input");
@@ -103,7 +110,9 @@ fn transient_states_expire_after_a_minute() {
 
 #[test]
 fn blocking_states_never_expire() {
-    for state in [StateName::AwaitingPermission, StateName::AwaitingQuestion, StateName::Error, StateName::Ready] {
+    for state in
+        [StateName::AwaitingPermission, StateName::AwaitingQuestion, StateName::Error, StateName::Ready]
+    {
         assert!(!is_expired(state, 604_800_000), "{state}");
     }
 }
@@ -185,7 +194,8 @@ fn a_prompt_stays_while_somebody_scrolls_in_copy_mode() {
 fn a_cut_off_screen_does_not_clear_a_prompt_that_the_agent_announced() {
     let mut session = claude();
     let waiting = json!({"status": "waiting", "waitingFor": "permission prompt"});
-    session.look(&blank(1_000).native(waiting.clone()).hook(hook("PreToolUse")).hook(hook("PermissionRequest")));
+    session
+        .look(&blank(1_000).native(waiting.clone()).hook(hook("PreToolUse")).hook(hook("PermissionRequest")));
     let mut unread = blank(5_000).native(waiting);
     unread.screen = Reading::Unavailable { why: "capture failed".into() };
     assert_eq!(session.look(&unread).verdict.state.name(), StateName::AwaitingPermission);
@@ -207,7 +217,8 @@ fn an_interrupt_without_any_hook_is_seen() {
 fn an_answered_permission_is_working_again_though_no_hook_says_so() {
     let mut session = claude();
     let asked = blank(1_000).title("✳ x").screen(&permission_screen("make"));
-    session.look(&asked.hook(hook("UserPromptSubmit")).hook(hook("PreToolUse")).hook(hook("PermissionRequest")));
+    session
+        .look(&asked.hook(hook("UserPromptSubmit")).hook(hook("PreToolUse")).hook(hook("PermissionRequest")));
     let outcome = session.look(&blank(2_000).title("⠂ x").screen(&working_screen()));
     assert_eq!(outcome.verdict.status(), Status::InProgress);
 }
@@ -247,11 +258,15 @@ fn a_failed_turn_is_an_error_with_its_kind() {
 fn a_pull_request_is_work_delivered() {
     let mut session = claude();
     let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "gh pr create --fill"}});
-    let done = json!({"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"});
+    let done =
+        json!({"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"});
     let stop = json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "Shall I merge it later on my own.", "background_tasks": [{"id": 1}]});
     session.look(&blank(1_000).hook(hook("UserPromptSubmit")).hook(call));
     let outcome = session.look(&blank(2_000).hook(done).hook(stop));
-    assert_eq!((outcome.verdict.status(), outcome.verdict.attention), (Status::WaitingInput, Attention::Delivered));
+    assert_eq!(
+        (outcome.verdict.status(), outcome.verdict.attention),
+        (Status::WaitingInput, Attention::Delivered)
+    );
 }
 
 #[test]
@@ -265,14 +280,19 @@ fn a_turn_that_ends_in_a_question_needs_you() {
 #[test]
 fn background_work_after_a_turn_leaves_the_session_alone() {
     let stop = json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "It runs.", "background_tasks": [{"id": 1}]});
-    let outcome = claude().look(&blank(1_000).title("✳ x").screen(&idle_screen()).hook(hook("SessionStart")).hook(stop));
-    assert_eq!((outcome.verdict.status(), outcome.verdict.attention), (Status::WaitingInput, Attention::Autonomous));
+    let outcome = claude()
+        .look(&blank(1_000).title("✳ x").screen(&idle_screen()).hook(hook("SessionStart")).hook(stop));
+    assert_eq!(
+        (outcome.verdict.status(), outcome.verdict.attention),
+        (Status::WaitingInput, Attention::Autonomous)
+    );
     assert_eq!(outcome.signals.background_tasks, 1);
 }
 
 #[test]
 fn commits_since_the_turn_began_are_work_delivered() {
-    let mut look = blank(1_000).hook(json!({"hook_event_name": "Stop", "session_id": "s", "background_tasks": [1]}));
+    let mut look =
+        blank(1_000).hook(json!({"hook_event_name": "Stop", "session_id": "s", "background_tasks": [1]}));
     look.commits_since_turn = Some(2);
     assert_eq!(claude().look(&look).verdict.attention, Attention::Delivered);
 }
@@ -387,7 +407,8 @@ fn an_explanation_names_the_rule_both_sides_and_what_failed() {
 #[test]
 fn memory_survives_being_stored() {
     let mut session = claude();
-    session.look(&blank(1_000).title("✳ x").screen(&permission_screen("make")).hook(hook("PermissionRequest")));
+    session
+        .look(&blank(1_000).title("✳ x").screen(&permission_screen("make")).hook(hook("PermissionRequest")));
     let stored = serde_json::to_string(&session.memory).expect("memory is stored");
     let read: lisa_engine::memory::Memory = serde_json::from_str(&stored).expect("memory is read");
     assert_eq!(read, session.memory);

@@ -68,3 +68,26 @@ pub(crate) fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
     let share = whole * left / todos.total;
     share.clamp(30, 120)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Todos, read, wait_estimate};
+
+    #[test]
+    fn boxes_at_the_start_of_a_line_are_counted() {
+        let todos =
+            read("Plan:\n- [x] read\n  ⎿  ☒ think\n  - [ ] run the tests\n  ☐ commit\nuse [ ] for open\n");
+        let active = Some("run the tests".to_owned());
+        assert_eq!(todos, Some(Todos { done: 2, total: 4, active }));
+        assert_eq!(read("nothing to do"), None);
+    }
+
+    #[test]
+    fn the_estimate_follows_the_task_and_the_progress_and_keeps_its_bounds() {
+        let at = |done: u32| Todos { done, total: 4, active: None };
+        assert_eq!(wait_estimate(Some("Run the tests"), None), 120);
+        assert_eq!(wait_estimate(Some("Run the tests"), Some(&at(2))), 60);
+        assert_eq!(wait_estimate(Some("Run the tests"), Some(&at(4))), 30);
+        assert_eq!(wait_estimate(None, Some(&at(0))), 60);
+    }
+}

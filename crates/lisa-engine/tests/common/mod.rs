@@ -9,7 +9,8 @@ use lisa_engine::{Outcome, step};
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 
-static PROFILES: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(None).expect("the profiles that ship load"));
+static PROFILES: LazyLock<Profiles> =
+    LazyLock::new(|| Profiles::load(None).expect("the profiles that ship load"));
 
 pub(crate) fn profile(id: &str) -> Arc<Profile> {
     PROFILES.get(id).expect("a profile that ships")
@@ -120,7 +121,8 @@ impl With for Observation {
     }
 
     fn process(mut self, name: &str) -> Self {
-        let proc = Proc { pid: 100, ppid: 1, name: name.to_owned(), zombie: false, stopped: false, cpu_ms: 0 };
+        let proc =
+            Proc { pid: 100, ppid: 1, name: name.to_owned(), zombie: false, stopped: false, cpu_ms: 0 };
         self.procs = Reading::Seen(vec![proc]);
         self
     }
