@@ -52,7 +52,8 @@ impl Outputs {
         };
         self.clients.retain(|name, client| {
             let stays = all.iter().find(|session| session.meta.name == *name).is_some_and(|session| {
-                session.meta.run_id == client.run_id && session.pane.as_ref().is_some_and(|row| !row.pane.dead)
+                session.meta.run_id == client.run_id
+                    && session.pane.as_ref().is_some_and(|row| !row.pane.dead)
             });
             stays && matches!(client.child.try_wait(), Ok(None))
         });
@@ -133,7 +134,11 @@ mod tests {
 
     #[test]
     fn a_burst_rings_at_its_beginning_and_at_its_end() {
-        assert_eq!(rings("echo a; sleep 0.3; echo b; echo c; sleep 0.3"), 5, "two bursts, and the end of all");
+        assert_eq!(
+            rings("echo a; sleep 0.3; echo b; echo c; sleep 0.3"),
+            5,
+            "two bursts, and the end of all"
+        );
     }
 
     #[test]

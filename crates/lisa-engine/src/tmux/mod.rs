@@ -247,7 +247,9 @@ impl Tmux {
     /// server pauses it rather than the pane.
     pub(crate) fn listen(&self, session: &str) -> std::io::Result<std::process::Child> {
         let mut command = self.command();
-        command.args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"]).arg(format!("={session}"));
+        command
+            .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
+            .arg(format!("={session}"));
         // Its standard input must stay open: a control client ends when it closes.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
