@@ -263,7 +263,7 @@ fn a_resident_whose_reader_stops_does_not_hold_up_a_pane() {
     let lab = Lab::new();
     let (go, done) = (lab.path().join("go"), lab.path().join("done"));
     let flood = format!(
-        "while [ ! -e {} ]; do sleep 0.05; done; head -c 60000000 /dev/zero | tr '\\0' x; touch {}; exec sleep 60",
+        "while [ ! -e {} ]; do sleep 0.05; done; yes 'a line of text that fills the pane' | head -c 40000000; touch {}; exec sleep 60",
         go.display(),
         done.display()
     );
