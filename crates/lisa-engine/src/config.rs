@@ -63,6 +63,11 @@ pub const ENVIRONMENT: &[EnvVar] = &[
         default: "8",
         what: "how often a resident walks the process trees of sessions that do not change",
     },
+    EnvVar {
+        name: "LISA_MCP_TOKEN",
+        default: "a file in LISA_STATE_DIR",
+        what: "bearer token of `lisa-mcp --http`",
+    },
 ];
 
 /// Every environment variable that a session's process gets.

@@ -24,8 +24,8 @@ const SHORT: Duration = Duration::from_secs(20);
 fn again(what: &str, lab: &Lab) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "does_one_thing_until_it_is_killed", "--nocapture"])
-        .env("LISA_TEST_LAB", lab.path())
-        .env("LISA_TEST_WHAT", what)
+        .env("LAB_HOME", lab.path())
+        .env("LAB_WHAT", what)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -52,7 +52,7 @@ fn engine_in(home: &str) -> Engine {
 /// Not a test of its own: what the others start and kill.
 #[test]
 fn does_one_thing_until_it_is_killed() {
-    let (Ok(home), Ok(what)) = (std::env::var("LISA_TEST_LAB"), std::env::var("LISA_TEST_WHAT")) else {
+    let (Ok(home), Ok(what)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else {
         return;
     };
     let engine = engine_in(&home);

@@ -235,7 +235,7 @@ fn a_server_started_with_few_descriptors_still_takes_many_sessions() {
     let status = std::process::Command::new("sh")
         .args(["-c", "ulimit -Sn 32 && exec \"$0\" --exact starts_a_server_for_another_test --nocapture"])
         .arg(std::env::current_exe().unwrap())
-        .env("LISA_TEST_LAB", lab.path())
+        .env("LAB_HOME", lab.path())
         .status()
         .unwrap();
     assert!(status.success());
@@ -248,7 +248,7 @@ fn a_server_started_with_few_descriptors_still_takes_many_sessions() {
 /// Not a test of its own: the process with few descriptors that the one above starts.
 #[test]
 fn starts_a_server_for_another_test() {
-    let Ok(home) = std::env::var("LISA_TEST_LAB") else { return };
+    let Ok(home) = std::env::var("LAB_HOME") else { return };
     let pairs = [("HOME", home.clone()), ("PATH", std::env::var("PATH").unwrap())];
     let env = lisa_engine::config::Environment::from_pairs(pairs);
     let socket = lisa_engine::config::Socket::Path(format!("{home}/tmux").into());

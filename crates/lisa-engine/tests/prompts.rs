@@ -184,7 +184,7 @@ fn a_draft_is_read_and_a_placeholder_is_not() {
     let empty = format!("{RULE}\n❯\u{a0}\n{RULE}\n  ? for shortcuts\n");
     let outcome = Session::new("claude").look(&blank(1_000).screen(&empty));
     assert!(outcome.signals.input_shown && outcome.signals.draft.is_none());
-    let composer = "› Ask Codex to do anything\n\n  GPT-6 default · /home/x\n";
+    let composer = "› Ask Codex to do anything\n\n  GPT-6 default · /home/dev\n";
     let look = blank(1_000).screen(composer).pane(|pane| {
         pane.cursor_visible = true;
         pane.cursor = (2, 0);

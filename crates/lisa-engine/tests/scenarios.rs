@@ -226,7 +226,7 @@ fn an_answered_permission_is_working_again_though_no_hook_says_so() {
 #[test]
 fn a_permission_that_another_hook_decides_is_not_blocked() {
     let mut session = Session::new("codex");
-    let screen = "› go\n\n• Working (2s • esc to interrupt)\n\n\n› Ask Codex to do anything\n\n  GPT-6 default · /home/x\n";
+    let screen = "› go\n\n• Working (2s • esc to interrupt)\n\n\n› Ask Codex to do anything\n\n  GPT-6 default · /home/dev\n";
     let look = blank(1_000).title("⠋ x").screen(screen).pane(|pane| {
         pane.cursor_visible = true;
         pane.cursor = (2, 5);

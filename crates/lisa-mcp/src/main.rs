@@ -18,7 +18,9 @@ fn main() -> ExitCode {
     let first = args.next();
     match first.as_deref().and_then(OsStr::to_str) {
         Some("helper") => return lisa_engine::helper::main(args),
-        Some("hook") => return lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args)),
+        Some("hook") => {
+            return lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args));
+        }
         _ => {}
     }
     let cli = Cli::parse();

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn the_plan_file_is_found_in_what_the_agent_was_told() {
         let told =
-            "No plan file exists yet. Create it at\n/home/x/claude/plans/fix-it-quiet-fox.md using Write.";
+            "No plan file exists yet. Create it at\n/home/dev/claude/plans/fix-it-quiet-fox.md using Write.";
         let request = Request {
             api: Api::Anthropic,
             asker: Asker::Main,
@@ -131,6 +131,6 @@ mod tests {
             results: Vec::new(),
             body: json!({"messages": [{"role": "user", "content": [{"type": "text", "text": told}]}]}),
         };
-        assert_eq!(request.plan_file().as_deref(), Some("/home/x/claude/plans/fix-it-quiet-fox.md"));
+        assert_eq!(request.plan_file().as_deref(), Some("/home/dev/claude/plans/fix-it-quiet-fox.md"));
     }
 }

@@ -49,8 +49,7 @@ fn nothing_left(lab: &Lab) {
 
 #[test]
 fn the_agent_is_the_panes_own_process_with_its_callers_environment() {
-    let lab =
-        Lab::with(&[("CALLERS_OWN", "yes"), ("TMUX", "/elsewhere,1,0"), ("LISA_SESSION_OTHER", "kept")]);
+    let lab = Lab::with(&[("CALLERS_OWN", "yes"), ("TMUX", "/elsewhere,1,0")]);
     let engine = lab.engine();
     let mut request = command("env", &["env"]);
     request.env.insert("GIVEN".to_owned(), "s3cret; #{x} 'y'".to_owned());
@@ -390,8 +389,8 @@ fn sessions_that_come_and_go_in_parallel_leave_nothing() {
         .map(|worker| {
             std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "comes_and_goes_for_another_test", "--nocapture"])
-                .env("LISA_TEST_LAB", lab.path())
-                .env("LISA_TEST_WORKER", worker.to_string())
+                .env("LAB_HOME", lab.path())
+                .env("LAB_WORKER", worker.to_string())
                 .spawn()
                 .unwrap()
         })
@@ -415,7 +414,7 @@ fn sessions_that_come_and_go_in_parallel_leave_nothing() {
 /// Not a test of its own: one of the processes that the one above starts.
 #[test]
 fn comes_and_goes_for_another_test() {
-    let (Ok(home), Ok(worker)) = (std::env::var("LISA_TEST_LAB"), std::env::var("LISA_TEST_WORKER")) else {
+    let (Ok(home), Ok(worker)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WORKER")) else {
         return;
     };
     let pairs = [
