@@ -64,9 +64,9 @@ pub fn after_list(list: &ListResponse) -> String {
 
 /// After sessions were ended.
 pub fn after_kill(actions: &Actions) -> String {
-    match actions.sessions.len() {
-        0 => "nothing was there to end; list_sessions shows what is left".to_owned(),
-        _ => "nothing more to do for these; list_sessions shows what is left".to_owned(),
+    match actions.sessions.iter().find_map(|action| action.detail.as_deref().filter(|_| action.done == "already_gone")) {
+        Some(slip) => format!("nothing was ended; {slip} list_sessions names every session"),
+        None => "nothing more to do for it; list_sessions shows what is left".to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ pub use crate::wait::Watch;
 use crate::{
     api::*,
     config::{Config, Environment, Policy},
-    error::{Error, Kind, Result},
+    error::{Error, Kind, Result, near_matches},
     journal::Journal,
     observation::At,
     profile::{Profile, Profiles},
@@ -214,11 +214,14 @@ impl Engine {
                 // Its metadata can not be read, but it can be removed.
                 folder.remove()?;
             }
+            // Not guessed, but named: it may have been a slip.
+            let near = near_matches(&request.session, &store.names()?);
+            let detail = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
             sessions.push(Action {
                 name: request.session.clone(),
                 was: crate::words::Status::NotFound,
                 done: "already_gone".to_owned(),
-                detail: None,
+                detail,
             });
         }
         Ok(Actions { sessions })
