@@ -18,7 +18,11 @@ fn main() -> ExitCode {
     let first = args.next();
     match first.as_deref().and_then(OsStr::to_str) {
         Some("helper") => return lisa_engine::helper::main(args),
-        Some("hook") => return lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args)),
+        Some("hook") => {
+            // Whatever it was given: an agent must never fail because of it.
+            let _ = lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args));
+            return ExitCode::SUCCESS;
+        }
         _ => {}
     }
     let cli = Cli::parse();
