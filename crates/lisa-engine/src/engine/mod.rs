@@ -288,11 +288,13 @@ impl Engine {
     }
 }
 
-/// What to do next with a session in this state, in the words of the tools.
-pub(crate) fn next_step(session: &Session) -> String {
+/// What to do next with a session in this state, in the words of the tools; `cursor` is where the journal stands.
+pub fn next_step(session: &Session, cursor: u64) -> String {
     let name = &session.name;
     match session.state {
-        StateName::Starting | StateName::Working => format!("wait_sessions with sessions=[\"{name}\"]"),
+        StateName::Starting | StateName::Working => {
+            format!("wait_sessions with sessions=[\"{name}\"], since={cursor}")
+        }
         StateName::AwaitingPermission | StateName::AwaitingQuestion | StateName::AwaitingPlan => {
             format!("answer_prompt for {name}: choose one of prompt.options and give prompt_id")
         }
