@@ -81,8 +81,9 @@ fn in_session(address: &str, client: u64) {
         check(&post(address, &headers, &body.to_string()), id, tool, holds);
     }
     let mut stream = TcpStream::connect(address).unwrap();
-    let goodbye =
-        format!("DELETE /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nMcp-Session-Id: {session}\r\n\r\n");
+    let goodbye = format!(
+        "DELETE /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nMcp-Session-Id: {session}\r\n\r\n"
+    );
     stream.write_all(goodbye.as_bytes()).unwrap();
     let _ = stream.read_to_end(&mut Vec::new());
 }
@@ -94,7 +95,8 @@ fn nuisance(address: &str, number: usize) {
     let head = format!("POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n");
     let noise: Vec<u8> = (0..4096_usize).map(|at| (at * 7919 + number * 31) as u8).collect();
     let accept = "Accept: application/json, text/event-stream\r\n";
-    let whole = |body: &str| format!("{head}{accept}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
+    let whole =
+        |body: &str| format!("{head}{accept}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
     let said = match number % 8 {
         0 => noise,
         1 => head.into_bytes(),
@@ -128,7 +130,9 @@ fn resident_kb(pid: u32) -> u64 {
 fn storm(address: &str) {
     thread::scope(|scope| {
         for client in 1..=CLIENTS {
-            scope.spawn(move || if client % 2 == 0 { alone(address, client) } else { in_session(address, client) });
+            scope.spawn(
+                move || if client % 2 == 0 { alone(address, client) } else { in_session(address, client) },
+            );
         }
         scope.spawn(move || (0..200).for_each(|number| nuisance(address, number)));
     });
@@ -154,7 +158,12 @@ fn fifty_clients_at_once_get_their_own_answers_and_leave_nothing() {
     storm(&server.address);
     let began = Instant::now();
     while cfg!(target_os = "linux") && descriptors(pid) > fds + 4 {
-        assert!(began.elapsed() < common::PATIENCE, "{} descriptors were open, now {}", fds, descriptors(pid));
+        assert!(
+            began.elapsed() < common::PATIENCE,
+            "{} descriptors were open, now {}",
+            fds,
+            descriptors(pid)
+        );
         thread::sleep(Duration::from_millis(100));
     }
     let now = resident_kb(pid);

@@ -121,7 +121,10 @@ fn a_session_may_start_sessions_down_to_the_limit_and_no_deeper() {
     let ended = client.good("kill_session", json!({ "session": "top", "force": true }));
     let names: Vec<&str> =
         ended["sessions"].as_array().unwrap().iter().filter_map(|row| row["name"].as_str()).collect();
-    assert!(names.contains(&"top") && names.contains(&"child"), "a session ends with those it started: {ended}");
+    assert!(
+        names.contains(&"top") && names.contains(&"child"),
+        "a session ends with those it started: {ended}"
+    );
 }
 
 #[test]

@@ -36,7 +36,10 @@ impl Reply {
     /// The last JSON-RPC message in it, whether it came as JSON or as a stream of events.
     pub fn message(&self) -> Option<Value> {
         let lines = self.text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).trim());
-        lines.filter(|line| line.starts_with('{')).filter_map(|line| serde_json::from_str(line).ok()).next_back()
+        lines
+            .filter(|line| line.starts_with('{'))
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .next_back()
     }
 }
 

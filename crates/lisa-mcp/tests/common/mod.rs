@@ -92,7 +92,10 @@ pub fn build_demo_agent() {
 pub fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lisa-mcp"));
     command.env_clear();
-    command.env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("LANG", "C.UTF-8");
+    command
+        .env("HOME", home)
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("LANG", "C.UTF-8");
     command.env("LISA_STATE_DIR", home.join("state")).env("LISA_CONFIG_DIR", home.join("config"));
     command.env("LISA_TMUX_SOCKET", home.join("tmux")).current_dir(home);
     command

@@ -69,7 +69,8 @@ fn succeeds(command: &mut Command) -> Result<Output, String> {
     if output.status.success() {
         return Ok(output);
     }
-    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let [out, err] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     Err(format!("{command:?}: {}\n{out}\n{err}", output.status))
 }
 
@@ -80,7 +81,8 @@ fn must(command: &mut Command) -> Output {
 /// A Node that is new enough: the one on the search path, or one that npm brings.
 fn node() -> Tool {
     let version = Command::new("node").arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let version =
+        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let major = version.trim().trim_start_matches('v').split('.').next().and_then(|n| n.parse::<u32>().ok());
     if major.is_some_and(|major| major >= 22) {
         return Ok(PathBuf::from("node"));
