@@ -83,7 +83,7 @@ impl Engine {
         let names = self.waited_for(request)?;
         let journal = self.journal()?;
         let since = match request.since {
-            Some(since) => since,
+            Some(since) => not_ahead(since, journal.cursor()?)?,
             None => journal.cursor()?,
         };
         // A cursor that has expired is said at once, not after the wait.
@@ -98,7 +98,7 @@ impl Engine {
             let sessions = self.sessions_now(&names, &resident, first)?;
             first = false;
             let done = match &until {
-                Until::Turn(turn) => self.turn_over(turn, since)?,
+                Until::Turn(turn) => self.turn_over(turn, since)? || blocked(&sessions, turn),
                 Until::Event => !self.events_after(since, &names, 1)?.0.is_empty(),
                 until => {
                     let holds = |name: &String| {
@@ -227,14 +227,13 @@ impl Engine {
             "there are no sessions to wait for: spawn_session starts one".to_owned()
         } else if more {
             format!("there is more: wait again with since={cursor}")
-        } else if timed_out {
-            format!("nothing yet: wait again with since={cursor}")
         } else {
-            sessions
-                .iter()
-                .find(|session| session.attention == Attention::NeedsYou)
-                .or(sessions.first())
-                .map_or_else(|| format!("wait again with since={cursor}"), next_step)
+            let needing = sessions.iter().find(|session| session.attention == Attention::NeedsYou);
+            match needing.or(sessions.first().filter(|_| !timed_out)) {
+                Some(session) => next_step(session, cursor),
+                None if timed_out => format!("nothing yet: wait again with since={cursor}"),
+                None => format!("wait again with since={cursor}"),
+            }
         };
         Ok(WaitResponse { events, sessions, timed_out, cursor, next })
     }
@@ -243,7 +242,7 @@ impl Engine {
     pub fn watch(&self, request: &WatchRequest) -> Result<Watch> {
         let journal = self.journal()?;
         let cursor = match request.since {
-            Some(since) => since,
+            Some(since) => not_ahead(since, journal.cursor()?)?,
             None => journal.cursor()?,
         };
         journal.read(cursor, 1, |_| true)?;
@@ -254,6 +253,22 @@ impl Engine {
         let resident = self.resident()?;
         Ok(Watch { engine: self.clone(), resident, request: request.clone(), cursor, held: Vec::new() })
     }
+}
+
+/// A cursor that the journal has not reached is another journal's: waiting from there would miss what comes.
+fn not_ahead(since: u64, now: u64) -> Result<u64> {
+    if since <= now {
+        return Ok(since);
+    }
+    Err(Error::invalid(
+        format!("`since` is {since}, but the journal stands at {now}"),
+        format!("give the `cursor` of an earlier answer, or leave `since` out to go on from {now}"),
+    ))
+}
+
+/// Whether a turn can not end before somebody answers what it asks.
+fn blocked(sessions: &[Session], turn: &str) -> bool {
+    sessions.iter().any(|session| session.turn.as_deref() == Some(turn) && session.prompt.is_some())
 }
 
 fn line(sessions: &[Session]) -> String {

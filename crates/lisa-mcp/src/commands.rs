@@ -60,10 +60,7 @@ pub fn record(engine: &Engine, name: &str, seconds: Option<u64>, out: &mut dyn W
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lisa_engine::{
-        api::Check,
-        words::{Confidence, StateName, Status},
-    };
+    use lisa_engine::api::Check;
 
     #[test]
     fn the_doctors_table_names_what_is_missing_and_how_to_mend_it() {

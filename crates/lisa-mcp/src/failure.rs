@@ -40,6 +40,10 @@ impl IntoCallToolResult for Failure {
 /// The engine's hint, and the tool that helps where one does.
 fn next_step(error: &Error) -> String {
     let tool = match error.kind() {
+        // Its hint says the same where no name is near.
+        Kind::SessionNotFound if !error.hint().contains("did you mean") => {
+            return "list_sessions names every session".to_owned();
+        }
         Kind::SessionNotFound | Kind::AmbiguousSession | Kind::NameTaken => {
             "list_sessions names every session"
         }

@@ -20,14 +20,28 @@ const TEXT_LIMIT: usize = LIMIT - 200;
 /// Lengths that long texts are cut to, one after the other, until the answer fits.
 const CUTS: &[usize] = &[12_000, 4_000, 1_500, 500, 160];
 
-/// An answer as JSON, its longest texts shortened until it fits.
+/// An answer as JSON, without what is unknown, its longest texts shortened until it fits.
 pub fn json<T: Serialize>(answer: &T) -> Value {
-    shortened(answer, CUTS)
+    let mut value = shortened(answer, CUTS);
+    drop_unknown(&mut value);
+    value
+}
+
+fn drop_unknown(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_unknown),
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_unknown);
+        }
+        _ => {}
+    }
 }
 
 /// A wait's answer: events that do not fit are left for the next call, and the cursor with them; of too many
 /// sessions those that need somebody are kept.
 pub fn wait(mut answer: WaitResponse) -> Value {
+    say_once(&mut answer);
     let mut notes = Vec::new();
     let all = answer.events.len();
     while answer.events.len() > 1 && characters(&shortened(&answer, &CUTS[..2])) > LIMIT - 500 {
@@ -52,6 +66,25 @@ pub fn wait(mut answer: WaitResponse) -> Value {
     notes.push(std::mem::take(&mut answer.next));
     answer.next = notes.join("; ");
     json(&answer)
+}
+
+/// Takes out of the events what the sessions beside them say in full: an open prompt, the last message.
+fn say_once(answer: &mut WaitResponse) {
+    for event in &mut answer.events {
+        let Some(session) = answer.sessions.iter().find(|session| session.name == event.session) else {
+            continue;
+        };
+        let Some(data) = &mut event.data else { continue };
+        let open = session.prompt.as_ref().map(|prompt| prompt.id.as_str());
+        data.retain(|key, value| match key.as_str() {
+            "prompt" => value.get("id").and_then(Value::as_str) != open || open.is_none(),
+            "last_message" => value.as_str() != session.last_message.as_deref(),
+            _ => true,
+        });
+        if data.is_empty() {
+            event.data = None;
+        }
+    }
 }
 
 /// A list's answer: rows that do not fit are left for the next call.

@@ -19,7 +19,9 @@ fn main() -> ExitCode {
     match first.as_deref().and_then(OsStr::to_str) {
         Some("helper") => return lisa_engine::helper::main(args),
         Some("hook") => {
-            return lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args));
+            // Whatever it was given: an agent must never fail because of it.
+            let _ = lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args));
+            return ExitCode::SUCCESS;
         }
         _ => {}
     }

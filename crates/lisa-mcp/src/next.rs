@@ -1,8 +1,9 @@
 //! The next step, for answers whose engine type does not carry one.
 
 use lisa_engine::{
-    api::{Actions, DoctorResponse, Explanation, ListResponse, Session},
-    words::{Attention, StateName},
+    api::{Actions, DoctorResponse, Explanation, ListResponse},
+    engine::next_step,
+    words::Attention,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,26 +26,6 @@ impl<T> WithNext<T> {
     }
 }
 
-/// After a look at one session.
-pub fn after_status(session: &Session) -> String {
-    let name = &session.name;
-    match session.state {
-        StateName::AwaitingPermission
-        | StateName::AwaitingQuestion
-        | StateName::AwaitingPlan
-        | StateName::AwaitingDialog => {
-            format!("answer_prompt {name} with one of prompt.options and prompt_id")
-        }
-        StateName::Ready | StateName::Interrupted => {
-            format!("read_session {name} for what it did; send_input for more; kill_session when it is done")
-        }
-        StateName::Error => format!("send_input {name} again if error.recoverable, or kill_session"),
-        StateName::Exited => format!("read_session {name} view=output; resume_session or kill_session"),
-        StateName::Stalled | StateName::Unknown => format!("explain_session {name} says why"),
-        StateName::Starting | StateName::Working => format!("wait_sessions [{name}]"),
-    }
-}
-
 /// After a list of sessions.
 pub fn after_list(list: &ListResponse) -> String {
     let needing: Vec<&str> = list
@@ -64,19 +45,20 @@ pub fn after_list(list: &ListResponse) -> String {
 
 /// After sessions were ended.
 pub fn after_kill(actions: &Actions) -> String {
-    match actions.sessions.len() {
-        0 => "nothing was there to end; list_sessions shows what is left".to_owned(),
-        _ => "nothing more to do for these; list_sessions shows what is left".to_owned(),
+    match actions
+        .sessions
+        .iter()
+        .find_map(|action| action.detail.as_deref().filter(|_| action.done == "already_gone"))
+    {
+        Some(slip) => format!("nothing was ended; {slip} list_sessions names every session"),
+        None => "nothing more to do for it; list_sessions shows what is left".to_owned(),
     }
 }
 
-/// After an explanation.
-pub fn after_explain(explanation: &Explanation) -> String {
-    if explanation.failed.is_empty() {
-        after_status(&explanation.session)
-    } else {
-        format!("doctor checks the installation; {}", after_status(&explanation.session))
-    }
+/// After an explanation; `cursor` is where the journal stands.
+pub fn after_explain(explanation: &Explanation, cursor: u64) -> String {
+    let next = next_step(&explanation.session, cursor);
+    if explanation.failed.is_empty() { next } else { format!("doctor checks the installation; {next}") }
 }
 
 /// After a check of the installation.

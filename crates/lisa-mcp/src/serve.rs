@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 /// How long blocked threads may hold the end of the process up.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The engine for this process, with what the flags forbid.
+/// The engine for a command that does one thing, with what the flags forbid.
 pub fn open(flags: &PolicyFlags) -> Result<Engine> {
     Engine::open(caller(flags)?)
 }
@@ -91,7 +91,7 @@ fn both<T: Clone>(flag: &str, configured: &[T], given: &[T], allowed: impl Fn(&T
 /// Serves until the client is gone or a signal comes. Sessions go on.
 pub fn run(cli: &Cli) -> Result<()> {
     let own = Environment::of_this_process();
-    let engine = open(&cli.policy)?;
+    let engine = Engine::open_resident(caller(&cli.policy)?)?;
     let door = match cli.http.http {
         Some(_) => Some(http::Door::new(&cli.http, &own, &engine.config().state_dir)?),
         None => None,

@@ -1,5 +1,4 @@
-//! The built server with sessions of the demo agent. Needs tmux and the `demo-agent` binary beside the server.
-//! `cargo test -p lisa-mcp --test sessions -- --ignored`
+//! The built server with sessions of the demo agent, in a real tmux.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
 
@@ -13,6 +12,7 @@ const ASKS: &str = "!permission Bash rm -rf build";
 
 /// Starts a demo session; its cursor.
 fn spawn(client: &mut Client, name: &str, prompt: &str) -> Value {
+    common::build_demo_agent();
     let answer = client.good("spawn_session", json!({ "agent": "demo", "name": name, "prompt": prompt }));
     assert_eq!(answer["session"]["name"], name);
     assert!(answer["next"].is_string());
@@ -42,7 +42,6 @@ fn end(client: &mut Client, names: &[&str]) {
 }
 
 #[test]
-#[ignore = "needs tmux and the demo agent"]
 fn the_loop_from_spawn_to_kill() {
     let mut client = Client::start();
     let cursor = spawn(&mut client, "loop", ASKS);
@@ -73,7 +72,6 @@ fn the_loop_from_spawn_to_kill() {
 }
 
 #[test]
-#[ignore = "needs tmux and the demo agent"]
 fn a_name_that_is_nearly_right_is_named() {
     let mut client = Client::start();
     spawn(&mut client, "fix-login", "hello");
@@ -89,10 +87,9 @@ fn a_name_that_is_nearly_right_is_named() {
 }
 
 #[test]
-#[ignore = "needs tmux and the demo agent"]
 fn a_cancelled_wait_leaves_the_session_alone() {
     let mut client = Client::start();
-    let cursor = spawn(&mut client, "busy", "!work 20");
+    let cursor = spawn(&mut client, "busy", "!think 20s");
     let id = client.ask(
         "tools/call",
         json!({
@@ -101,23 +98,25 @@ fn a_cancelled_wait_leaves_the_session_alone() {
             "_meta": { "progressToken": "p" },
         }),
     );
-    std::thread::sleep(Duration::from_secs(3));
+    let told = |note: &Value| {
+        note["method"] == "notifications/progress"
+            && note["params"]["message"].as_str().is_some_and(|message| message.contains("busy"))
+    };
+    let began = Instant::now();
+    while !client.notes.iter().any(told) {
+        assert!(began.elapsed() < PATIENCE, "{:?}", client.notes);
+        client.request("ping", json!({}));
+        std::thread::sleep(Duration::from_millis(100));
+    }
     client.say(
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
     );
     let status = client.good("session_status", json!({ "session": "busy" }));
     assert_eq!(status["status"], "in_progress", "{status}");
-    let told: Vec<&Value> =
-        client.notes.iter().filter(|note| note["method"] == "notifications/progress").collect();
-    assert!(
-        told.iter().any(|note| note["params"]["message"].as_str().unwrap_or("").contains("busy")),
-        "{told:?}"
-    );
     end(&mut client, &["busy"]);
 }
 
 #[test]
-#[ignore = "needs tmux and the demo agent"]
 fn sessions_outlive_the_server_and_so_does_a_task() {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -125,18 +124,19 @@ fn sessions_outlive_the_server_and_so_does_a_task() {
         "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } },
     });
     let call = |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    common::build_demo_agent();
     let mut first = Client::silent(&[]);
     let spawned = first.request(
         "tools/call",
-        call("spawn_session", json!({ "agent": "demo", "name": "long", "prompt": "!work 4" })),
+        call("spawn_session", json!({ "agent": "demo", "name": "long", "prompt": "!think 4s" })),
     );
     let since = &spawned["result"]["structuredContent"]["cursor"];
     let arguments = json!({ "sessions": ["long"], "since": since, "until": "ready" });
     let reply = first.request("tools/call", call("wait_sessions", arguments));
     assert_eq!(reply["result"]["resultType"], "task", "{reply}");
     let id = reply["result"]["taskId"].clone();
-    let home = first.restart();
-    let mut second = Client::again(home, &[]);
+    let world = first.restart();
+    let mut second = Client::again(world, &[]);
     let began = Instant::now();
     let result = loop {
         let reply = second.request("tasks/get", json!({ "taskId": id, "_meta": meta }));
@@ -152,7 +152,6 @@ fn sessions_outlive_the_server_and_so_does_a_task() {
 }
 
 #[test]
-#[ignore = "needs tmux and the demo agent"]
 fn subscribers_hear_of_changes() {
     let mut client = Client::start();
     client.request("resources/subscribe", json!({ "uri": "lisa://sessions" }));

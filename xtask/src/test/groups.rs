@@ -142,6 +142,7 @@ pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
 fn group_of(package: &str, name: &str) -> &'static str {
     match package {
         "crates/lisa-engine" | "xtask" => return "engine",
+        "crates/lisa-mcp" if name == "conformance" => return "conformance",
         "crates/lisa-mcp" => return "mcp",
         "crates/nu_plugin_lisa" => return "nu",
         "crates/demo-agent" => return "demo-agent",
@@ -175,6 +176,7 @@ mod tests {
     #[test]
     fn a_test_file_goes_to_its_crate_s_group_or_to_the_one_it_is_named_for() {
         assert_eq!(group_of("crates/lisa-mcp", "anything"), "mcp");
+        assert_eq!(group_of("crates/lisa-mcp", "conformance"), "conformance");
         assert_eq!(group_of("tests", "conformance"), "conformance");
         assert_eq!(group_of("tests", "nu_pipelines"), "nu");
         assert_eq!(group_of("tests", "number"), "agents");

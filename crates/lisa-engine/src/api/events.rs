@@ -97,8 +97,8 @@ pub struct WaitRequest {
     /// `any`: the first is enough; `all`: all of them.
     #[serde(default)]
     pub mode: WaitMode,
-    /// What to wait for: `attention` (unless said), a status, a state, `turn` (the end of `turn`), or `event`
-    /// (anything after `since`).
+    /// What to wait for: `attention` (unless said), a status, a state, `turn` (the end of `turn`, or a prompt in
+    /// it), or `event` (anything after `since`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// The turn of a receipt, where its end is waited for.

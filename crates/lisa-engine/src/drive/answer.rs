@@ -32,8 +32,9 @@ impl Engine {
             driver.answer(&choices, request.text.as_deref(), request.prompt_id.as_deref())?;
         let (sighting, judged) = driver.look()?;
         let session = self.describe(&sighting, &judged, false);
+        let cursor = self.cursor()?;
         Ok(AnswerResponse {
-            next: next_step(&session),
+            next: next_step(&session, cursor),
             session: session.name,
             prompt_id: prompt.id,
             title: prompt.title,
@@ -41,7 +42,7 @@ impl Engine {
             effect: chosen.effect,
             status: session.status,
             state: session.state,
-            cursor: self.cursor()?,
+            cursor,
         })
     }
 }

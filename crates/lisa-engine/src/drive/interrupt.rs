@@ -45,11 +45,19 @@ impl Engine {
         }
         let (sighting, judged) = driver.look()?;
         let session = self.describe(&sighting, &judged, false);
+        let cursor = self.cursor()?;
+        // An agent that takes its prompt back looks ready, but has delivered nothing.
+        let next = match (done, session.state) {
+            ("interrupted", StateName::Ready) => {
+                format!("send_input to {} with what to do instead, or kill_session", session.name)
+            }
+            _ => next_step(&session, cursor),
+        };
         Ok(ActResponse {
             action: Action { name: session.name.clone(), was, done: done.to_owned(), detail },
-            next: next_step(&session),
+            next,
             session: Some(session),
-            cursor: self.cursor()?,
+            cursor,
         })
     }
 }

@@ -38,16 +38,17 @@ impl Engine {
         };
         let (sighting, judged) = driver.look()?;
         let session = self.describe(&sighting, &judged, false);
+        let cursor = self.cursor()?;
         let next = match receipt.refusal {
             Some(refusal) => gate::hint(refusal).to_owned(),
-            None => next_step(&session),
+            None => next_step(&session, cursor),
         };
         Ok(SendResponse {
             session: session.name,
             receipt,
             status: session.status,
             state: session.state,
-            cursor: self.cursor()?,
+            cursor,
             next,
         })
     }

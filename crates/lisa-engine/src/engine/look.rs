@@ -245,12 +245,15 @@ impl Engine {
 
     /// Whether everything is in place.
     pub fn doctor(&self) -> DoctorResponse {
-        crate::doctor::check(
-            &self.inner.config,
-            &self.inner.caller.env,
-            self.tmux(),
-            &self.agents().unwrap_or_default(),
-        )
+        // A profile that runs whatever it is given has no program that could be missing.
+        let own_program = |agent: &AgentInfo| {
+            let profile = self.inner.profiles.get(&agent.id);
+            let launch = profile.as_ref().and_then(|profile| profile.launch.as_ref());
+            launch.is_some_and(|launch| !launch.executable.names.is_empty())
+        };
+        let agents: Vec<AgentInfo> =
+            self.agents().unwrap_or_default().into_iter().filter(own_program).collect();
+        crate::doctor::check(&self.inner.config, &self.inner.caller.env, self.tmux(), &agents)
     }
 }
 

@@ -12,7 +12,7 @@ pub use crate::wait::Watch;
 use crate::{
     api::*,
     config::{Config, Environment, Policy},
-    error::{Error, Kind, Result},
+    error::{Error, Kind, Result, near_matches},
     journal::Journal,
     observation::At,
     profile::{Profile, Profiles},
@@ -214,11 +214,14 @@ impl Engine {
                 // Its metadata can not be read, but it can be removed.
                 folder.remove()?;
             }
+            // Not guessed, but named: it may have been a slip.
+            let near = near_matches(&request.session, &store.names()?);
+            let detail = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
             sessions.push(Action {
                 name: request.session.clone(),
                 was: crate::words::Status::NotFound,
                 done: "already_gone".to_owned(),
-                detail: None,
+                detail,
             });
         }
         Ok(Actions { sessions })
@@ -285,11 +288,13 @@ impl Engine {
     }
 }
 
-/// What to do next with a session in this state, in the words of the tools.
-pub(crate) fn next_step(session: &Session) -> String {
+/// What to do next with a session in this state, in the words of the tools; `cursor` is where the journal stands.
+pub fn next_step(session: &Session, cursor: u64) -> String {
     let name = &session.name;
     match session.state {
-        StateName::Starting | StateName::Working => format!("wait_sessions with sessions=[\"{name}\"]"),
+        StateName::Starting | StateName::Working => {
+            format!("wait_sessions with sessions=[\"{name}\"], since={cursor}")
+        }
         StateName::AwaitingPermission | StateName::AwaitingQuestion | StateName::AwaitingPlan => {
             format!("answer_prompt for {name}: choose one of prompt.options and give prompt_id")
         }

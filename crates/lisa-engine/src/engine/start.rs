@@ -17,7 +17,7 @@ use crate::{
         spawn::{self, Means, Started},
     },
     tmux::Cmd,
-    words::State,
+    words::{State, StateName},
 };
 use std::time::Duration;
 
@@ -100,7 +100,8 @@ impl Engine {
         }
         let (sighting, judged) = self.look_at(&started.meta.name)?;
         let session = self.describe(&sighting, &judged, false);
-        Ok(SpawnResponse { next: next_step(&session), session, receipt, cursor: self.cursor()? })
+        let cursor = self.cursor()?;
+        Ok(SpawnResponse { next: next_step(&session, cursor), session, receipt, cursor })
     }
 
     /// Takes up the agent's own conversation again after it has ended.
@@ -117,11 +118,12 @@ impl Engine {
                 done: "already_running".to_owned(),
                 detail: Some("send_input goes on with it".to_owned()),
             };
+            let cursor = self.cursor()?;
             return Ok(ActResponse {
                 action,
-                next: next_step(&described),
+                next: next_step(&described, cursor),
                 session: Some(described),
-                cursor: self.cursor()?,
+                cursor,
             });
         }
         let profile = self.profile(&session.meta.agent)?;
@@ -157,12 +159,12 @@ impl Engine {
         let turn = self.note_start(&started, &again, EventKind::Resumed, judged.record.turns)?;
         let response = self.after_start(&again, &started, turn)?;
         let action = Action { name: request.session.clone(), was, done: "resumed".to_owned(), detail: None };
-        Ok(ActResponse {
-            action,
-            next: response.next,
-            session: Some(response.session),
-            cursor: response.cursor,
-        })
+        // What it shows as delivered was read before it ended.
+        let next = match (response.session.state, &request.prompt) {
+            (StateName::Ready, None) => format!("send_input to {} goes on with it", request.session),
+            _ => response.next,
+        };
+        Ok(ActResponse { action, next, session: Some(response.session), cursor: response.cursor })
     }
 
     /// The session that the caller itself is, with how deep it is nested.

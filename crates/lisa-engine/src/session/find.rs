@@ -63,7 +63,7 @@ pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
     let Some((folder, meta)) = store.load(name)? else {
         return Err(Error::not_found(name, &store.names()?));
     };
-    let row = tmux.panes(true)?.into_iter().find(|row| row.session == meta.name && row.run_id == meta.run_id);
+    let row = tmux.pane_of(&meta.name, true)?.filter(|row| row.run_id == meta.run_id);
     Ok(Sighting { folder, meta, pane: row })
 }
 

@@ -141,13 +141,25 @@ impl Tmux {
     /// A pane that is dead without a status has not been reaped: the server is told to look again, so that the
     /// status is known within a second.
     pub fn panes(&self, with_command: bool) -> Result<Vec<PaneRow>> {
-        let list = Cmd::new("list-panes").args(["-a", "-F"]).arg(pane::format(with_command));
+        self.list(Cmd::new("list-panes").arg("-a"), with_command)
+    }
+
+    /// The pane of one session by its exact name: the server looks at no other, however many there are.
+    pub fn pane_of(&self, session: &str, with_command: bool) -> Result<Option<PaneRow>> {
+        // With the colon, or a window of that name in another session would do.
+        let list = Cmd::new("list-panes").args(["-s", "-t"]).arg(format!("={session}:"));
+        Ok(self.list(list, with_command)?.pop())
+    }
+
+    fn list(&self, list: Cmd, with_command: bool) -> Result<Vec<PaneRow>> {
+        let list = list.arg("-F").arg(pane::format(with_command));
         let mut rows = Vec::new();
         for attempt in 0..8 {
             rows = match self.call(std::slice::from_ref(&list))? {
                 None => return Ok(Vec::new()),
                 Some(replies) => match replies.into_iter().next() {
                     Some(Ok(bytes)) => pane::parse(&bytes, with_command)?,
+                    Some(Err(why)) if why.contains("can't find session") => return Ok(Vec::new()),
                     Some(Err(why)) => return Err(refused(&list, &why)),
                     None => Vec::new(),
                 },

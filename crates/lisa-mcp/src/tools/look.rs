@@ -8,7 +8,10 @@ use crate::{
     schema,
     server::Lisa,
 };
-use lisa_engine::api::{DoctorResponse, Explanation, ListRequest, ListResponse, Session, SessionRequest};
+use lisa_engine::{
+    api::{DoctorResponse, Explanation, ListRequest, ListResponse, Session, SessionRequest},
+    engine::next_step,
+};
 use rmcp::{model::JsonObject, tool, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,8 +50,11 @@ impl Lisa {
     )]
     async fn session_status(&self, Args(args): Args<SessionRequest>) -> Answer {
         let request = args?;
-        let session = self.run(move |engine| engine.status(&request)).await?;
-        Ok(structured(&WithNext::new(session, next::after_status)))
+        let (mut session, cursor) =
+            self.run(move |engine| Ok((engine.status(&request)?, engine.cursor()?))).await?;
+        // Whoever wants to know why reads them with explain_session.
+        session.signals = None;
+        Ok(structured(&WithNext::new(session, |session| next_step(session, cursor))))
     }
 
     /// All sessions as short rows, oldest first, up to 20 unless you say more (at most 100). Use this to find
@@ -79,8 +85,9 @@ impl Lisa {
     )]
     async fn explain_session(&self, Args(args): Args<SessionRequest>) -> Answer {
         let request = args?;
-        let answer = self.run(move |engine| engine.explain(&request)).await?;
-        Ok(structured(&WithNext::new(answer, next::after_explain)))
+        let (answer, cursor) =
+            self.run(move |engine| Ok((engine.explain(&request)?, engine.cursor()?))).await?;
+        Ok(structured(&WithNext::new(answer, |answer| next::after_explain(answer, cursor))))
     }
 
     /// Check the installation: tmux, each agent with its path and version, the state folder, limits; each with what

@@ -2,7 +2,7 @@
 
 use super::{Answer, always_load};
 use crate::{args::Args, fit, schema, server::Lisa};
-use lisa_engine::api::{ReadRequest, ReadResponse};
+use lisa_engine::api::{ReadRequest, ReadResponse, View};
 use rmcp::{
     model::{CallToolResult, ContentBlock, JsonObject},
     tool, tool_router,
@@ -18,11 +18,16 @@ fn read_input() -> Arc<JsonObject> {
     })
 }
 
-/// The text, and the line that says how to read on.
-pub(crate) fn as_text(answer: &ReadResponse) -> String {
-    let text = answer.text.trim_end_matches('\n');
-    let gap = if text.is_empty() { "" } else { "\n" };
-    format!("{text}{gap}cursor={} more={}", answer.cursor, answer.more)
+/// The text, and the line that says how to read on. A parent that reads nothing is told where there is more.
+pub(crate) fn as_text(answer: &ReadResponse, view: View) -> String {
+    let text = match answer.text.trim_end_matches('\n') {
+        "" if view == View::LastMessage => {
+            "(it has said nothing that Lisa could read; view=screen or view=output shows its terminal)"
+        }
+        "" => "(nothing there, or nothing new)",
+        text => text,
+    };
+    format!("{text}\ncursor={} more={}", answer.cursor, answer.more)
 }
 
 #[tool_router(router = read_router, vis = "pub(super)")]
@@ -39,8 +44,9 @@ impl Lisa {
     )]
     async fn read_session(&self, Args(args): Args<ReadRequest>) -> Answer {
         let request = args?;
+        let view = request.view;
         let answer = self.run(move |engine| fit::read(&request, |request| engine.read(request))).await?;
-        Ok(CallToolResult::success(vec![ContentBlock::text(as_text(&answer))]).into())
+        Ok(CallToolResult::success(vec![ContentBlock::text(as_text(&answer, view))]).into())
     }
 }
 
@@ -51,8 +57,9 @@ mod tests {
     #[test]
     fn the_last_line_says_how_to_read_on() {
         let answer = ReadResponse { text: "one\ntwo\n".into(), cursor: 7, more: true };
-        assert_eq!(as_text(&answer), "one\ntwo\ncursor=7 more=true");
+        assert_eq!(as_text(&answer, View::Screen), "one\ntwo\ncursor=7 more=true");
         let empty = ReadResponse { text: String::new(), cursor: 0, more: false };
-        assert_eq!(as_text(&empty), "cursor=0 more=false");
+        assert_eq!(as_text(&empty, View::Events), "(nothing there, or nothing new)\ncursor=0 more=false");
+        assert!(as_text(&empty, View::LastMessage).contains("view=output"));
     }
 }

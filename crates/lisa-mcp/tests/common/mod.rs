@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
 
+pub mod http;
+
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -9,20 +11,91 @@ use std::{
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc::{Receiver, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Longer than anything should take, even on a loaded machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The server's program, in a world of its own: no user configuration, state in a temporary folder.
+/// A world of its own for one test: no user configuration, state and tmux server in a folder that goes with it.
+pub struct World {
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self { dir: tempfile::Builder::new().prefix("lisa-").tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The server's program in this world.
+    pub fn command(&self) -> Command {
+        command(self.path())
+    }
+
+    /// A question to this world's tmux server; `None` when none runs.
+    pub fn tmux(&self, arguments: &[&str]) -> Option<String> {
+        let mut command = Command::new("tmux");
+        command.args(["-N", "-f", "/dev/null", "-S"]).arg(self.path().join("tmux")).args(arguments);
+        let output = command.env_remove("TMUX").stderr(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// The process of this world's tmux server.
+    pub fn tmux_pid(&self) -> Option<u32> {
+        self.tmux(&["display-message", "-p", "#{pid}"])?.parse().ok()
+    }
+
+    /// Ends this world's tmux server, by its process id, and waits until it is gone.
+    pub fn end_tmux(&self) {
+        let Some(pid) = self.tmux_pid() else { return };
+        let _ = Command::new("kill").arg(pid.to_string()).status();
+        let began = Instant::now();
+        while self.tmux_pid() == Some(pid) {
+            assert!(began.elapsed() < PATIENCE, "the tmux server {pid} of this test did not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.end_tmux();
+        } else if let Some(pid) = self.tmux_pid() {
+            let _ = Command::new("kill").arg(pid.to_string()).status();
+        }
+    }
+}
+
+/// Makes sure that the demo agent stands beside the server, where `agent: demo` finds it.
+pub fn build_demo_agent() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let beside = Path::new(env!("CARGO_BIN_EXE_lisa-mcp")).with_file_name("lisa-demo-agent");
+        if beside.exists() {
+            return;
+        }
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "demo-agent"]);
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().unwrap().success() && beside.exists(), "the demo agent could not be built");
+    });
+}
+
+/// The server's program with everything private below `home`.
 pub fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lisa-mcp"));
     command.env_clear();
-    let mut path = Path::new(env!("CARGO_BIN_EXE_lisa-mcp")).parent().unwrap().as_os_str().to_owned();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
-    command.env("HOME", home).env("PATH", path).env("LANG", "C.UTF-8");
+    command
+        .env("HOME", home)
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("LANG", "C.UTF-8");
     command.env("LISA_STATE_DIR", home.join("state")).env("LISA_CONFIG_DIR", home.join("config"));
     command.env("LISA_TMUX_SOCKET", home.join("tmux")).current_dir(home);
     command
@@ -35,28 +108,38 @@ pub struct Client {
     output: Receiver<Value>,
     last: u64,
     pub notes: VecDeque<Value>,
-    home: Option<tempfile::TempDir>,
+    world: Option<World>,
 }
 
 impl Client {
     /// Starts a server with these options, without saying anything yet.
     pub fn silent(options: &[&str]) -> Self {
-        Self::again(tempfile::tempdir().unwrap(), options)
+        Self::again(World::new(), options)
     }
 
     /// Starts a server in the world of an earlier one.
-    pub fn again(home: tempfile::TempDir, options: &[&str]) -> Self {
-        let mut command = command(home.path());
+    pub fn again(world: World, options: &[&str]) -> Self {
+        Self::with(world, options, &[])
+    }
+
+    /// Starts a server in a world, with more in its environment.
+    pub fn with(world: World, options: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = world.command();
+        command.envs(env.iter().copied());
         command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let output = lines(child.stdout.take().unwrap());
-        Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), home: Some(home) }
+        Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), world: Some(world) }
     }
 
     /// Starts a server and shakes hands as a client of 2025-06-18.
     pub fn start() -> Self {
-        let mut client = Self::silent(&[]);
-        let reply = client.request(
+        Self::silent(&[]).greet()
+    }
+
+    /// Shakes hands as a client of 2025-06-18.
+    pub fn greet(mut self) -> Self {
+        let reply = self.request(
             "initialize",
             json!({
                 "protocolVersion": "2025-06-18",
@@ -65,8 +148,12 @@ impl Client {
             }),
         );
         assert_eq!(reply["result"]["protocolVersion"], "2025-06-18", "{reply}");
-        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        self
+    }
+
+    pub fn world(&self) -> &World {
+        self.world.as_ref().unwrap()
     }
 
     pub fn say(&mut self, message: &Value) {
@@ -131,10 +218,10 @@ impl Client {
     }
 
     /// The client goes away, and its server with it; what is left is their world.
-    pub fn restart(mut self) -> tempfile::TempDir {
+    pub fn restart(mut self) -> World {
         drop(self.input.take());
         self.child.wait().unwrap();
-        self.home.take().unwrap()
+        self.world.take().unwrap()
     }
 
     /// The client goes away; the server's exit code.

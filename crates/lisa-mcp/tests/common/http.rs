@@ -1,0 +1,134 @@
+//! The built server over HTTP, and the plainest possible client.
+
+use super::{PATIENCE, World};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+};
+
+/// A server that listens on a free port, in a world of its own.
+pub struct Server {
+    pub child: Child,
+    pub address: String,
+    pub world: World,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+/// What came back.
+pub struct Reply {
+    pub status: u16,
+    pub text: String,
+}
+
+impl Reply {
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (head, _) = self.text.split_once("\r\n\r\n")?;
+        head.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// The last JSON-RPC message in it, whether it came as JSON or as a stream of events.
+    pub fn message(&self) -> Option<Value> {
+        let lines = self.text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).trim());
+        lines
+            .filter(|line| line.starts_with('{'))
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .next_back()
+    }
+}
+
+impl Server {
+    pub fn start(options: &[&str], token: Option<&str>) -> Self {
+        let world = World::new();
+        let mut command = world.command();
+        if let Some(token) = token {
+            command.env("LISA_MCP_TOKEN", token);
+        }
+        command.args(["--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null()).stderr(Stdio::piped());
+        Self::run(world, &mut command)
+    }
+
+    fn run(world: World, command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let address = loop {
+            let line = errors.next().expect("it says where it listens").unwrap();
+            said.push(line.clone());
+            if let Some((_, rest)) = line.split_once("http://") {
+                break rest.trim_end_matches("/mcp").to_owned();
+            }
+        };
+        let said = Arc::new(Mutex::new(said));
+        let heard = Arc::clone(&said);
+        // What else it says must not block it, and may tell of a panic.
+        std::thread::spawn(move || {
+            errors.map_while(Result::ok).for_each(|line| heard.lock().unwrap().push(line));
+        });
+        Self { child, address, world, said }
+    }
+
+    /// Everything it has said on standard error so far.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Posts a message with these headers.
+    pub fn post(&self, headers: &[(&str, &str)], body: &str) -> Reply {
+        post(&self.address, headers, body)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Posts a message on a connection of its own.
+pub fn post(address: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut text = "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
+                    Accept: application/json, text/event-stream\r\n"
+        .to_owned();
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        text.push_str(&format!("Host: {address}\r\n"));
+    }
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    // A server that refuses a large body may close before it has read all of it.
+    let _ = stream.write_all(text.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    Reply { status: text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0), text }
+}
+
+/// The first message of a client of 2025-06-18.
+pub fn hello() -> String {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } },
+    })
+    .to_string()
+}
+
+/// A message of a client of 2026-07-28, which shakes no hands.
+pub fn modern(id: u64, method: &str, mut params: Value) -> String {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "0" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
