@@ -30,6 +30,10 @@ impl Interrupt {
                 raised.cancel();
             }
         }))?;
+        // The call may have been interrupted before anybody listened.
+        if interface.signals().interrupted() {
+            cancel.cancel();
+        }
         Ok(Self { cancel, interface: interface.clone(), asked: Instant::now(), _handler: handler })
     }
 

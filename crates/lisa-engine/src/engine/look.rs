@@ -151,8 +151,19 @@ impl Engine {
         session
     }
 
-    /// Sessions, oldest first.
+    /// Sessions as short rows, oldest first.
     pub fn list(&self, request: &ListRequest) -> Result<ListResponse> {
+        let (sessions, total, cursor) = self.page(request)?;
+        Ok(ListResponse { sessions: sessions.iter().map(Row::from).collect(), total, cursor })
+    }
+
+    /// The sessions that `list` would show, in full (without signals), from the same single look.
+    pub fn sessions(&self, request: &ListRequest) -> Result<Vec<Session>> {
+        Ok(self.page(request)?.0)
+    }
+
+    /// The sessions that a list is about, how many there are without its limit, and where the next page begins.
+    fn page(&self, request: &ListRequest) -> Result<(Vec<Session>, u32, Option<String>)> {
         let store = self.store()?;
         let project = request.project.as_deref();
         let mut sightings = find::all(self.tmux(), &store, false)?;
@@ -161,21 +172,21 @@ impl Engine {
                 && project.is_none_or(|project| in_project(session, project, &self.inner.caller.cwd))
         });
         let judged = self.judge(&sightings)?;
-        let mut rows: Vec<Row> = sightings
+        let mut sessions: Vec<Session> = sightings
             .iter()
             .zip(&judged)
-            .map(|(sighting, judged)| Row::from(&self.describe(sighting, judged, false)))
-            .filter(|row| request.status.is_none_or(|status| row.status == status))
+            .map(|(sighting, judged)| self.describe(sighting, judged, false))
+            .filter(|session| request.status.is_none_or(|status| session.status == status))
             .collect();
-        let total = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        let total = u32::try_from(sessions.len()).unwrap_or(u32::MAX);
         if let Some(after) = &request.cursor {
-            let begin = rows.iter().position(|row| row.name == *after).map_or(0, |at| at + 1);
-            rows.drain(..begin);
+            let begin = sessions.iter().position(|session| session.name == *after).map_or(0, |at| at + 1);
+            sessions.drain(..begin);
         }
         let limit = request.limit.map_or(usize::MAX, |limit| limit.max(1) as usize);
-        let cursor = (rows.len() > limit).then(|| rows[limit - 1].name.clone());
-        rows.truncate(limit);
-        Ok(ListResponse { sessions: rows, total, cursor })
+        let cursor = (sessions.len() > limit).then(|| sessions[limit - 1].name.clone());
+        sessions.truncate(limit);
+        Ok((sessions, total, cursor))
     }
 
     /// Sessions below those that started them.

@@ -2,8 +2,8 @@
 
 use super::{date, int, json_record, list, millis, or_null, prompt, text, text_or_null, texts};
 use lisa_engine::{
-    api::{Row, Session, Todos, TreeNode, Usage},
-    words::{Exit, Failure, Prompt},
+    api::{Session, Todos, TreeNode, Usage},
+    words::{Exit, Failure},
 };
 use nu_protocol::{Record, Span, Value, record};
 
@@ -13,10 +13,10 @@ const NAME_FIRST: usize = 20;
 /// A list of sessions. The columns stand in the order of the documentation as long as the names are short. Names
 /// that Lisa makes are some 60 characters long and would push everything else off the screen: then `name`, which
 /// has to stay exact, comes fifth, where Nushell wraps it.
-pub(crate) fn rows(sessions: &[(Row, Option<Prompt>)], span: Span) -> Value {
-    let name_first = sessions.iter().all(|(row, _)| row.name.chars().count() <= NAME_FIRST);
-    let rows = sessions.iter().map(|(row, prompt)| {
-        let record = row_record(row, prompt.as_ref(), span);
+pub(crate) fn rows(sessions: &[Session], span: Span) -> Value {
+    let name_first = sessions.iter().all(|session| session.name.chars().count() <= NAME_FIRST);
+    let rows = sessions.iter().map(|session| {
+        let record = row_record(session, span);
         if name_first {
             return Value::record(record, span);
         }
@@ -27,7 +27,7 @@ pub(crate) fn rows(sessions: &[(Row, Option<Prompt>)], span: Span) -> Value {
     Value::list(rows.collect(), span)
 }
 
-fn row_record(row: &Row, asked: Option<&Prompt>, span: Span) -> Record {
+fn row_record(row: &Session, span: Span) -> Record {
     record! {
         "name" => text(row.name.as_str(), span),
         "agent" => text(row.agent.as_str(), span),
@@ -36,7 +36,7 @@ fn row_record(row: &Row, asked: Option<&Prompt>, span: Span) -> Record {
         "started" => date(row.started_at, span),
         "state" => text(row.state.as_str(), span),
         "attention" => text(row.attention.as_str(), span),
-        "prompt" => or_null(asked, span, prompt),
+        "prompt" => or_null(row.prompt.as_ref(), span, prompt),
         "project" => text(row.project.as_str(), span),
         "cwd" => text(row.cwd.as_str(), span),
         "mode" => text(row.mode.as_str(), span),
@@ -181,6 +181,7 @@ fn usage(usage: &Usage, span: Span) -> Value {
 mod tests {
     use super::*;
     use crate::{convert::samples, types};
+    use lisa_engine::api::Row;
 
     fn columns(value: &Value) -> Vec<String> {
         value.as_record().unwrap().columns().cloned().collect()
@@ -199,8 +200,7 @@ mod tests {
 
     #[test]
     fn every_row_is_of_the_declared_type() {
-        let all: Vec<_> = samples::sessions().iter().map(|s| (Row::from(s), s.prompt.clone())).collect();
-        let value = rows(&all, Span::test_data());
+        let value = rows(&samples::sessions(), Span::test_data());
         for row in value.as_list().unwrap() {
             samples::fits(row, types::row());
         }
@@ -208,9 +208,8 @@ mod tests {
 
     #[test]
     fn a_long_name_stands_fifth_and_stays_whole() {
-        let mut session = samples::session("lisa-0a1b2c3d-251116-183520-123456789-claude-interactive");
-        session.prompt = None;
-        let value = rows(&[(Row::from(&session), None)], Span::test_data());
+        let session = samples::session("lisa-0a1b2c3d-251116-183520-123456789-claude-interactive");
+        let value = rows(std::slice::from_ref(&session), Span::test_data());
         let first = &value.as_list().unwrap()[0];
         assert_eq!(columns(first)[..6], ["agent", "status", "idle", "started", "name", "state"]);
         assert_eq!(first.as_record().unwrap().get("name"), Some(&Value::test_string(session.name)));

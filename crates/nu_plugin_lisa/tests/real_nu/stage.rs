@@ -7,10 +7,7 @@ use std::{
     io::Read,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -23,27 +20,37 @@ const NUSHELL: &str = "0.115.1";
 /// How long any one script may take.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The program of a real Nushell.
+/// The program of a real Nushell: `XTASK_NU`, which `cargo xtask test` sets, `LISA_TEST_NU`, or the one below
+/// `target/tools`, where it is installed if it is not there yet. Without one the tests fail: there is nothing to skip
+/// to, and a pass would say nothing.
 pub(crate) fn nushell() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(|| {
-        if let Some(given) = std::env::var_os("LISA_TEST_NU") {
-            return PathBuf::from(given);
-        }
-        let home =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../target/tools/nushell-{NUSHELL}"));
-        if let Some(found) = installed(&home) {
-            return found;
-        }
-        fs::create_dir_all(&home).unwrap();
-        let package = format!("nushell@{NUSHELL}");
-        let npm =
-            Command::new("npm").args(["install", "--no-save", "--prefix"]).arg(&home).arg(package).output();
-        let npm = npm.expect("npm is needed to install Nushell; or set LISA_TEST_NU to one");
-        installed(&home).unwrap_or_else(|| {
-            panic!("Nushell could not be installed: {}", String::from_utf8_lossy(&npm.stderr))
-        })
+        let given = ["XTASK_NU", "LISA_TEST_NU"].into_iter().find_map(std::env::var_os);
+        given.map(PathBuf::from).unwrap_or_else(install)
     })
+}
+
+fn install() -> PathBuf {
+    // The same folder, stamp and lock as those of `cargo xtask setup nu`.
+    let tools = Path::new(PLUGIN).parent().and_then(Path::parent).unwrap().join("tools");
+    let home = tools.join(format!("nushell-{NUSHELL}"));
+    fs::create_dir_all(&home).unwrap();
+    let lock = fs::File::create(tools.join(format!("nushell-{NUSHELL}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let stamp = home.join(".installed");
+    if let (true, Some(found)) = (stamp.is_file(), installed(&home)) {
+        return found;
+    }
+    let package = format!("nushell@{NUSHELL}");
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--ignore-scripts", "--prefix"]).arg(&home).arg(package);
+    let npm = npm.output().expect("npm is needed to install Nushell; or set LISA_TEST_NU to one");
+    let found = installed(&home).unwrap_or_else(|| {
+        panic!("Nushell could not be installed: {}", String::from_utf8_lossy(&npm.stderr))
+    });
+    fs::write(stamp, NUSHELL).unwrap();
+    found
 }
 
 fn installed(home: &Path) -> Option<PathBuf> {
@@ -70,7 +77,6 @@ pub(crate) fn demo_agent() {
 /// Folders and a tmux server that belong to one test.
 pub(crate) struct Stage {
     dir: tempfile::TempDir,
-    socket: String,
 }
 
 /// What a script printed, and whether it succeeded.
@@ -84,11 +90,11 @@ pub(crate) struct Ran {
 impl Stage {
     /// An empty stage.
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let dir = tempfile::Builder::new().prefix("lisa-nu-").tempdir().unwrap();
-        fs::create_dir(dir.path().join("work")).unwrap();
-        let socket = format!("lisa-nu-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Self { dir, socket }
+        for folder in ["work", "home"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        Self { dir }
     }
 
     /// A stage with the two sessions that the examples are about: `fix-login` asks whether it may run
@@ -110,6 +116,11 @@ impl Stage {
         self.dir.path().join("work")
     }
 
+    /// The socket of the sessions' own tmux server.
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("tmux")
+    }
+
     /// The environment of everything that runs on this stage.
     pub(crate) fn env(&self) -> Vec<(&'static str, OsString)> {
         let path = |below: &str| self.dir.path().join(below).into_os_string();
@@ -125,7 +136,7 @@ impl Stage {
             ("TERM", "xterm-256color".into()),
             ("LISA_STATE_DIR", path("state")),
             ("LISA_CONFIG_DIR", path("config")),
-            ("LISA_TMUX_SOCKET", self.socket.as_str().into()),
+            ("LISA_TMUX_SOCKET", self.socket().into_os_string()),
         ]
     }
 
@@ -189,7 +200,26 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // The sessions' own server: with it goes everything that a test has started.
-        let _ = Command::new("tmux").args(["-L", &self.socket, "kill-server"]).stderr(Stdio::null()).status();
+        // With the sessions' own server goes everything that a test has started.
+        end_server(&self.socket());
+    }
+}
+
+/// Ends the tmux server behind a socket, if there is one, and waits until it is gone: by its process, so that no
+/// other server can be meant.
+pub(crate) fn end_server(socket: &Path) {
+    let asked = Command::new("tmux").arg("-S").arg(socket).args(["display-message", "-p", "#{pid}"]).output();
+    let Ok(pid) = asked.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) else {
+        return;
+    };
+    if pid.is_empty() {
+        return;
+    }
+    let alive =
+        || Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let began = Instant::now();
+    let _ = Command::new("kill").args(["-TERM", &pid]).status();
+    while alive() && began.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

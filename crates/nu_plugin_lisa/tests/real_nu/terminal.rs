@@ -1,7 +1,8 @@
 //! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a tmux of its own.
 
-use crate::stage::{PLUGIN, Stage, nushell};
+use crate::stage::{PLUGIN, Stage, end_server, nushell};
 use std::{
+    path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
@@ -9,16 +10,14 @@ use std::{
 /// An interactive Nushell.
 struct Terminal<'a> {
     stage: &'a Stage,
-    socket: String,
+    socket: PathBuf,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl<'a> Terminal<'a> {
     fn open(stage: &'a Stage) -> Self {
-        let socket =
-            format!("lisa-nu-terminal-{}", stage.work().parent().unwrap().file_name().unwrap().display());
-        let terminal = Self { stage, socket };
+        let terminal = Self { stage, socket: stage.work().with_file_name("terminal") };
         let mut nu = vec![nushell().display().to_string()];
         nu.extend(Stage::nu_args());
         nu.extend([
@@ -37,7 +36,8 @@ impl<'a> Terminal<'a> {
 
     fn tmux(&self, args: &[&str]) -> (String, bool) {
         let out = Command::new("tmux")
-            .args(["-L", &self.socket, "-f", "/dev/null"])
+            .args(["-f", "/dev/null", "-S"])
+            .arg(&self.socket)
             .args(args)
             .env_clear()
             .envs(self.stage.env())
@@ -99,7 +99,7 @@ impl<'a> Terminal<'a> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
+        end_server(&self.socket);
     }
 }
 

@@ -44,7 +44,7 @@ impl SimplePluginCommand for BuildCmd {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
             "See how a plain command is run",
-            "lisa agent build-cmd generic sleep 10 | last 2",
+            "lisa agent build-cmd generic sleep 10 | last 2 | path basename",
             Value::test_list(vec![Value::test_string("sleep"), Value::test_string("10")]),
         )]
     }

@@ -5,15 +5,11 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::{At, invalid, labeled},
+    errors::{At, invalid},
     signature::{STATUSES, choice, example, lisa},
     types,
 };
-use lisa_engine::{
-    api::{ListRequest, Row, SessionRequest},
-    error::Kind,
-    words::Status,
-};
+use lisa_engine::{api::ListRequest, words::Status};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Type, Value, record};
 
@@ -82,31 +78,14 @@ impl SimplePluginCommand for List {
         _input: &Value,
     ) -> Result<Value, LabeledError> {
         let lisa = Lisa::open(interface, call)?;
-        let status = status(call)?;
         let request = ListRequest {
-            status,
+            status: status(call)?,
             agent: call.get_flag("agent")?,
             project: lisa.settings.project(call)?.map(|project| lisa.project(project)),
             ..ListRequest::default()
         };
-        let mut rows = Vec::new();
-        for row in lisa.engine.list(&request).at(call.head)?.sessions {
-            if row.prompt.is_none() {
-                rows.push((row, None));
-                continue;
-            }
-            // The list has only the line that asks. A second look brings the rest; what it shows is newer in
-            // every column, so the row is made of it alone.
-            match lisa.engine.status(&SessionRequest { session: row.name }) {
-                Ok(session) if status.is_none_or(|status| status == session.status) => {
-                    rows.push((Row::from(&session), session.prompt));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == Kind::SessionNotFound => {}
-                Err(error) => return Err(labeled(&error, call.head)),
-            }
-        }
-        Ok(convert::rows(&rows, call.head))
+        let sessions = lisa.engine.sessions(&request).at(call.head)?;
+        Ok(convert::rows(&sessions, call.head))
     }
 }
 
