@@ -65,3 +65,9 @@ impl Failure {
         }
     }
 }
+
+impl From<lisa_engine::error::Error> for Failure {
+    fn from(error: lisa_engine::error::Error) -> Self {
+        Self::new(error.message()).hint(error.hint())
+    }
+}

@@ -14,6 +14,7 @@ mod failure;
 mod progress;
 mod run;
 mod scratch;
+mod stage;
 mod test;
 mod tidy;
 mod tools;

@@ -1,0 +1,116 @@
+//! A private place for Lisa to run in: its own state, tmux server and home, and the programs that were built for it.
+//!
+//! Nothing here sees the user's sessions, and nothing of it is left when it is dropped.
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    progress::Progress,
+    run::{self, Event},
+    scratch::Scratch,
+};
+use lisa_engine::{
+    api::SpawnRequest,
+    config::Environment,
+    engine::{Caller, Engine},
+};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// Programs to build before the curtain rises.
+pub(crate) struct Programs {
+    /// The packages whose programs are needed.
+    pub(crate) packages: &'static [&'static str],
+    /// The one that panes and hooks run, with what comes before its own arguments.
+    pub(crate) helper: &'static [&'static str],
+    /// Whether they are built as they would ship.
+    pub(crate) release: bool,
+}
+
+/// A private place, and how to call the engine in it.
+pub(crate) struct Stage {
+    caller: Caller,
+    /// Ends what runs here, and removes it.
+    _scratch: Scratch,
+}
+
+impl Stage {
+    /// Builds the programs and makes the place.
+    pub(crate) fn set(context: &Context, label: &str, programs: &Programs) -> Result<Self> {
+        let folder = build(context, programs)?;
+        let scratch = Scratch::create(context, label)?;
+        let home = scratch.folder("h")?;
+        let helper = programs.helper.iter().enumerate().map(|(at, word)| match at {
+            0 => folder.join(word).display().to_string(),
+            _ => (*word).to_owned(),
+        });
+        let caller =
+            Caller { env: environment(&scratch, &home), cwd: home, helper: helper.collect(), policy: None };
+        Ok(Self { caller, _scratch: scratch })
+    }
+
+    /// Who calls the engine here.
+    pub(crate) fn caller(&self) -> Caller {
+        self.caller.clone()
+    }
+
+    /// The engine of a process that stays.
+    pub(crate) fn engine(&self) -> Result<Engine> {
+        Ok(Engine::open_resident(self.caller())?)
+    }
+}
+
+/// A request for a demo agent.
+pub(crate) fn demo_agent(name: &str) -> SpawnRequest {
+    SpawnRequest {
+        agent: "demo".to_owned(),
+        name: Some(name.to_owned()),
+        wait_ready_s: Some(20.0),
+        ..SpawnRequest::default()
+    }
+}
+
+fn environment(scratch: &Scratch, home: &Path) -> Environment {
+    let below = |name: &str| scratch.path().join(name).into_os_string();
+    Environment::from_pairs([
+        ("PATH", env::var_os("PATH").unwrap_or_default()),
+        ("HOME", home.as_os_str().to_owned()),
+        ("LANG", if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" }.into()),
+        ("LISA_STATE_DIR", below("l")),
+        ("LISA_CONFIG_DIR", below("c")),
+        ("LISA_TMUX_SOCKET", below("tmux")),
+        ("LISA_MAX_SESSIONS", "1000".into()),
+    ])
+}
+
+/// Builds the programs, says what cargo is at, and gives back the folder they are in.
+fn build(context: &Context, programs: &Programs) -> Result<PathBuf> {
+    let mut cargo = context.cargo();
+    cargo.args(["build", "--bins"]);
+    for package in programs.packages {
+        cargo.args(["--package", package]);
+    }
+    if programs.release {
+        cargo.arg("--release");
+    }
+    let mut progress = Progress::start(context.terminal, "building Lisa");
+    let mut said = Vec::new();
+    let status = run::watch(context, cargo, BUILD_LIMIT, &mut |event| match event {
+        Event::Line(line) => {
+            progress.doing(line.trim());
+            said.push(line.to_owned());
+        }
+        Event::Tick => progress.tick(),
+    })?;
+    if !status.success() {
+        drop(progress);
+        return Err(Failure::new(format!("Lisa does not build:\n{}", said.join("\n"))));
+    }
+    progress.finish("built Lisa");
+    Ok(context.target.join(if programs.release { "release" } else { "debug" }))
+}
