@@ -111,10 +111,17 @@ impl<'a> Case<'a> {
 
     /// Whether the conversation on the screen ends in a prompt that nothing has finished yet.
     pub(crate) fn turn_unfinished(&self) -> bool {
-        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else { return false };
+        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else {
+            return false;
+        };
         let rows = layout.rows();
-        let asked = layout.blocks().iter().any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
-        let ended = ["turn_over", "failed", "interrupted"].iter().any(|word| self.find(Source::Screen, word).is_some());
+        let asked = layout
+            .blocks()
+            .iter()
+            .any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
+        let ended = ["turn_over", "failed", "interrupted"]
+            .iter()
+            .any(|word| self.find(Source::Screen, word).is_some());
         asked && !ended
     }
 
@@ -199,15 +206,7 @@ impl<'a> Case<'a> {
         let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
         let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
-        let plain = Ask {
-            kind,
-            dialog,
-            tool,
-            command: None,
-            file: None,
-            text: None,
-            at: self.obs.at,
-        };
+        let plain = Ask { kind, dialog, tool, command: None, file: None, text: None, at: self.obs.at };
         prompt::from_ask(&ask.unwrap_or(plain))
     }
 

@@ -25,8 +25,30 @@ const WOULD_TELL: &[(&str, &str)] = &[
     ("events_write_error", "nothing about the session, but those who watch were not told"),
 ];
 
+/// Why a verdict is what it is, without the session it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reasons {
+    /// What the rule that decided says.
+    pub rule_says: String,
+    /// What speaks for the verdict, strongest first.
+    pub evidence_for: Vec<EvidenceItem>,
+    /// What speaks against it, strongest first.
+    pub evidence_against: Vec<EvidenceItem>,
+    /// Stronger rules that did not apply, in order.
+    pub passed_over: Vec<PassedOver>,
+    /// Signals that could not be read.
+    pub failed: Vec<FailedSignal>,
+}
+
 /// Explains one judged look.
 pub fn explain(session: Session, outcome: &Outcome, at: At) -> Explanation {
+    let Reasons { rule_says, evidence_for, evidence_against, passed_over, failed } = reasons(outcome, at);
+    let rule = outcome.verdict.reason.clone();
+    Explanation { session, rule, rule_says, evidence_for, evidence_against, passed_over, failed }
+}
+
+/// The reasons for an outcome as of the moment of its look.
+pub fn reasons(outcome: &Outcome, at: At) -> Reasons {
     let rule = RULES.iter().find(|rule| rule.name == outcome.verdict.reason);
     let decided = |item: &Evidence| {
         outcome.decided_by.iter().any(|by| by.claim == item.claim && by.source == item.source)
@@ -43,18 +65,15 @@ pub fn explain(session: Session, outcome: &Outcome, at: At) -> Explanation {
     }
     evidence_for.sort_by_key(|item| item.authority);
     evidence_against.sort_by_key(|item| item.authority);
-    Explanation {
-        rule: outcome.verdict.reason.clone(),
+    let passed_over = outcome.passed_over.iter();
+    Reasons {
         rule_says: rule.map_or("The state could not be judged.", |rule| rule.doc).to_owned(),
         evidence_for,
         evidence_against,
-        passed_over: outcome
-            .passed_over
-            .iter()
+        passed_over: passed_over
             .map(|(rule, why_not)| PassedOver { rule: (*rule).to_owned(), why_not: why_not.clone() })
             .collect(),
         failed: failed(&outcome.signals),
-        session,
     }
 }
 

@@ -3,11 +3,11 @@
 
 use crate::case::Case;
 use crate::evidence::{Evidence, Source};
-use crate::memory::Memory;
+use crate::memory::{Memory, Usage};
 use crate::observation::{At, Observation, Reading};
 use crate::profile::Profile;
 use crate::rules::RULES;
-use crate::sensors::{self, Look, process};
+use crate::sensors::{self, Look, process, todos};
 use crate::signals::Signals;
 use crate::words::{Attention, Confidence, State, StateName, Status};
 use md5::{Digest, Md5};
@@ -58,6 +58,10 @@ pub struct Outcome {
     pub decided_by: Vec<Evidence>,
     /// Every signal with its value, age and error.
     pub signals: Signals,
+    /// Tokens and model, as the agent reports them.
+    pub usage: Usage,
+    /// While the agent works: in how many seconds it may be worth looking again.
+    pub wait_estimate_s: Option<u32>,
     /// What has changed since the last look.
     pub changed: Changed,
 }
@@ -91,6 +95,8 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
             passed_over: Vec::new(),
             decided_by: Vec::new(),
             signals,
+            usage: memory.usage(),
+            wait_estimate_s: None,
             changed: Changed::default(),
             memory,
         };
@@ -131,7 +137,17 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     memory.asked |= verdict.state.prompt().is_some();
     memory.worked |= matches!(verdict.state, State::Working { .. });
     memory.verdict = Some(verdict.clone());
-    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, changed }
+    let usage = memory.usage();
+    let wait_estimate_s = wait_estimate(&verdict.state, &signals);
+    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, usage, wait_estimate_s, changed }
+}
+
+/// In how many seconds it may be worth looking again at a session in this state.
+fn wait_estimate(state: &State, signals: &Signals) -> Option<u32> {
+    let State::Working { tool, .. } = state else { return None };
+    let todos = signals.todos.as_ref();
+    let task = todos.and_then(|todos| todos.active.as_deref()).or(tool.as_deref());
+    Some(todos::wait_estimate(task, todos))
 }
 
 /// Whether a claim that puts a session into this state has been silent for too long to be believed.

@@ -78,10 +78,10 @@ pub const RULES: &[Rule] = &[
         doc: "The agent writes plain text instead of drawing its screen: it runs, and that is all that can be said." },
     Rule { name: "starting", gives: "starting", when: starting,
         doc: "The session is young and nothing has shown yet that the agent takes input." },
-    Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
-        doc: "The agent lives, nothing is asked, and nothing has moved for longer than it should." },
     Rule { name: "signals_failed", gives: "unknown", when: signals_failed,
         doc: "What could be read says nothing, and something could not be read." },
+    Rule { name: "nothing_moves", gives: "stalled", when: nothing_moves,
+        doc: "The agent lives, nothing is asked, and nothing has moved for longer than it should." },
     Rule { name: "agent_alive", gives: "working", when: agent_alive,
         doc: "The process lives and shows no structure that Lisa knows: all that can be said is that it runs." },
     Rule { name: "nothing_known", gives: "unknown", when: nothing_known,
@@ -101,13 +101,13 @@ fn pane_dead(case: &Case<'_>) -> Ruling {
         _ => (None, None),
     };
     let mut by = vec![dead];
-    if code.is_none() && signal.is_none() {
-        if let Some(done) = case.of_claim("run_done").next() {
-            if let Claim::RunDone { code: known, signal: by_signal } = done.claim {
-                (code, signal) = (known, by_signal);
-                by.push(done);
-            }
-        }
+    // tmux leaves the status empty for seconds sometimes; the run's own word fills the gap.
+    let unknown = code.is_none() && signal.is_none();
+    if let Some(done) = case.of_claim("run_done").next().filter(|_| unknown)
+        && let Claim::RunDone { code: known, signal: by_signal } = done.claim
+    {
+        (code, signal) = (known, by_signal);
+        by.push(done);
     }
     Ok(Decided::new(State::Exited { exit: exit(code, signal) }, by))
 }
@@ -225,10 +225,9 @@ fn event_working(case: &Case<'_>) -> Ruling {
     }
     let ended =
         ["turn_over", "interrupted", "failed"].iter().find_map(|word| case.find(Source::Screen, word));
-    if let Some(ended) = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS) {
-        if case.find(Source::Screen, "working").is_none() {
-            return Err(format!("the screen has shown since that the turn is {}", ended.claim.word()).into());
-        }
+    let ended = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS);
+    if let Some(ended) = ended.filter(|_| case.find(Source::Screen, "working").is_none()) {
+        return Err(format!("the screen has shown since that the turn is {}", ended.claim.word()).into());
     }
     Ok(Decided::new(case.working(event), vec![event]))
 }
@@ -354,13 +353,13 @@ fn nothing_moves(case: &Case<'_>) -> Ruling {
 }
 
 fn signals_failed(case: &Case<'_>) -> Ruling {
-    let failed = case.of_claim("unreadable").next().ok_or("everything was read")?;
-    if let Some(moving) =
-        case.find(Source::Process, "agent_alive").filter(|_| case.find(Source::Timing, "moving").is_some())
-    {
-        if failed.source != Source::Screen {
-            return Err(format!("{} and moves", moving.quote).into());
-        }
+    // One line that does not read is no blindness; a pane, a process list, a screen or a done file is.
+    let looks = [Source::Pane, Source::Process, Source::Screen, Source::DoneFile];
+    let failed =
+        looks.iter().find_map(|source| case.find(*source, "unreadable")).ok_or("everything was read")?;
+    let alive = case.find(Source::Process, "agent_alive").filter(|_| failed.source != Source::Screen);
+    if let Some(alive) = alive.filter(|_| case.find(Source::Timing, "moving").is_some()) {
+        return Err(format!("{} is there and moves", alive.quote).into());
     }
     Ok(Decided::new(State::Unknown { failed: case.failed_signals() }, vec![failed]))
 }

@@ -171,12 +171,6 @@ impl Signals {
     }
 }
 
-/// How many seconds until it may be worth looking again.
-pub fn wait_estimate(signals: &Signals) -> u32 {
-    let task = signals.todos.as_ref().and_then(|todos| todos.active.as_deref());
-    todos::wait_estimate(task, signals.todos.as_ref())
-}
-
 impl Signals {
     /// Adds an error that was met after the look itself.
     pub fn note_error(&mut self, name: &str, why: &str) {

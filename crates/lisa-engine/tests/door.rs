@@ -259,14 +259,29 @@ fn starts_a_server_for_another_test() {
 
 /// The fifth: a control client that gets output and stops reading freezes the panes.
 #[test]
-fn a_resident_that_never_asks_does_not_hold_up_a_pane() {
+fn a_resident_whose_reader_stops_does_not_hold_up_a_pane() {
     let lab = Lab::new();
-    let done = lab.path().join("done");
-    let tmux = lab.resident();
-    lab.run("bystander", &["sleep", "60"]);
-    assert_eq!(tmux.panes(false).unwrap().len(), 1, "connected, and silent from here on");
-    let flood = format!("head -c 30000000 /dev/zero | tr '\\0' x; touch {}; exec sleep 60", done.display());
+    let (go, done) = (lab.path().join("go"), lab.path().join("done"));
+    let flood = format!(
+        "while [ ! -e {} ]; do sleep 0.05; done; head -c 60000000 /dev/zero | tr '\\0' x; touch {}; exec sleep 60",
+        go.display(),
+        done.display()
+    );
     lab.run("flood", &["sh", "-c", &flood]);
-    assert!(until(Duration::from_secs(30), || done.exists()), "the pane is stuck");
-    drop(tmux);
+    let tmux = lab.resident();
+    let window = tmux.panes(false).unwrap().remove(0).window_id;
+    // Seen from the keeper session, the pane's output would go to the resident's client.
+    let link = Cmd::new("link-window").args(["-s", &window, "-t", "=_lisa:"]);
+    tmux.call(&[link]).unwrap().unwrap()[0].as_ref().unwrap();
+    // The reader stops at the first thing that it is told beside replies.
+    let (release, stopped) = std::sync::mpsc::channel::<()>();
+    let stopped = std::sync::Mutex::new(stopped);
+    tmux.on_notice(Box::new(move |_| {
+        let _ = stopped.lock().unwrap().recv();
+    }));
+    std::fs::write(&go, "").unwrap();
+    let flowed = until(Duration::from_secs(30), || done.exists());
+    drop(release);
+    assert!(flowed, "the pane is stuck");
+    lab.tmux().call(&[Cmd::new("kill-window").args(["-t", &window])]).unwrap();
 }

@@ -69,7 +69,7 @@ impl Engine {
         let verdict = &judged.outcome.verdict;
         let signals = &judged.outcome.signals;
         let at = judged.observation.at;
-        let usage = judged.record.memory.usage();
+        let usage = &judged.outcome.usage;
         let mut session = Session {
             name: meta.name.clone(),
             agent: meta.agent.clone(),
@@ -117,8 +117,8 @@ impl Engine {
                 total: todos.total,
                 active: todos.active.clone(),
             }),
-            wait_estimate_s: None,
-            usage: (usage != crate::memory::Usage::default()).then(|| Usage {
+            wait_estimate_s: judged.outcome.wait_estimate_s,
+            usage: (*usage != crate::memory::Usage::default()).then(|| Usage {
                 model: usage.model.clone(),
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
@@ -132,7 +132,6 @@ impl Engine {
             State::Working { activity, tool } => {
                 session.activity = Some(*activity);
                 session.tool.clone_from(tool);
-                session.wait_estimate_s = Some(crate::signals::wait_estimate(signals));
             }
             State::Ready { last_message, asks } => {
                 if last_message.is_some() {

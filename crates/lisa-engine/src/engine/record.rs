@@ -69,7 +69,8 @@ impl Engine {
             memory.offsets.extend(look.offsets);
             writer.look(&look.observation).map_err(io)?;
             frames += 1;
-            let over = row.pane.dead || cancel.is_cancelled() || deadline.is_some_and(|end| Instant::now() >= end);
+            let over =
+                row.pane.dead || cancel.is_cancelled() || deadline.is_some_and(|end| Instant::now() >= end);
             if over {
                 break;
             }
@@ -82,10 +83,15 @@ impl Engine {
     /// The verdict on each frame of a recording, plain or compressed.
     pub fn replay(&self, input: &mut dyn Read) -> Result<Vec<ReplayRow>> {
         let timeline = Timeline::read(input).map_err(|error| {
-            Error::new(Kind::CorruptFile, error.to_string(), format!("give a recording in the format {FORMAT}"))
+            Error::new(
+                Kind::CorruptFile,
+                error.to_string(),
+                format!("give a recording in the format {FORMAT}"),
+            )
         })?;
         let agent = &timeline.header.agent;
-        let profile = self.inner.profiles.get_or_generic(agent).ok_or_else(|| Error::not_found(agent, &[]))?;
+        let profile =
+            self.inner.profiles.get_or_generic(agent).ok_or_else(|| Error::not_found(agent, &[]))?;
         let rows = replay(&profile, &timeline).map(|(t, outcome)| ReplayRow {
             t,
             status: outcome.verdict.status(),

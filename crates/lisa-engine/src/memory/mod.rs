@@ -132,14 +132,15 @@ impl Memory {
         folds.into_iter().filter(over).any(|fold| began.is_none_or(|began| fold.phase_at > began))
     }
 
-    /// Tokens and model, from whichever channel knows them.
+    /// Tokens and model, from whichever channel reports them.
     pub fn usage(&self) -> Usage {
-        let (hooks, transcript) = (&self.hooks.usage, &self.transcript.usage);
+        let folds = [&self.transcript, &self.hooks, &self.notify];
+        let pick = |field: fn(&Usage) -> Option<u64>| folds.into_iter().find_map(|fold| field(&fold.usage));
         Usage {
-            model: transcript.model.clone().or_else(|| hooks.model.clone()),
-            input_tokens: transcript.input_tokens.or(hooks.input_tokens),
-            output_tokens: transcript.output_tokens.or(hooks.output_tokens),
-            context_window: transcript.context_window.or(hooks.context_window),
+            model: folds.into_iter().find_map(|fold| fold.usage.model.clone()),
+            input_tokens: pick(|usage| usage.input_tokens),
+            output_tokens: pick(|usage| usage.output_tokens),
+            context_window: pick(|usage| usage.context_window),
         }
     }
 

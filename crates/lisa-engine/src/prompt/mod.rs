@@ -49,7 +49,9 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
     });
     let text_from = |start: usize| (start..lines.len()).find(|row| is_text(profile, &lines[*row]));
     let title_row = match asked {
-        Some((rule, row)) if rule.heading => text_from(row + 1).filter(|next| !listed.rows.contains(next)).unwrap_or(row),
+        Some((rule, row)) if rule.heading => {
+            text_from(row + 1).filter(|next| !listed.rows.contains(next)).unwrap_or(row)
+        }
         Some((_, row)) if !listed.rows.contains(&row) => row,
         _ => text_from(0).unwrap_or(0),
     };
@@ -189,7 +191,8 @@ fn step(profile: &Profile, lines: &[Cow<'_, str>]) -> Option<PromptStep> {
         return Some(PromptStep { number: number(1)?, of: number(2)? });
     }
     let tab = grammar.tab.as_ref()?;
-    let tabs = lines.iter().map(|line| tab.captures_iter(line).collect::<Vec<_>>()).find(|tabs| tabs.len() > 1)?;
+    let tabs =
+        lines.iter().map(|line| tab.captures_iter(line).collect::<Vec<_>>()).find(|tabs| tabs.len() > 1)?;
     let answered = tabs.iter().filter(|found| found.get(1).is_some()).count();
     let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     Some(PromptStep { number: count((answered + 1).min(tabs.len())), of: count(tabs.len()) })

@@ -3,6 +3,7 @@
 //! The format is `lisa-recording/1`: JSON lines, plain or gzip'd. The first is the header; then frames (what a look
 //! saw) and, between them, what the agent said and what was typed, each with its time in milliseconds since the spawn.
 
+pub mod accuracy;
 mod format;
 mod mask;
 mod reader;

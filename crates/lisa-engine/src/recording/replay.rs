@@ -136,6 +136,8 @@ pub fn line(t: i64, outcome: &Outcome, full: bool) -> Value {
             fields.entry(name.clone()).or_insert_with(|| value.clone());
         }
         fields.insert("signals".to_owned(), serde_json::to_value(&outcome.signals).unwrap_or_default());
+        fields.insert("usage".to_owned(), serde_json::to_value(&outcome.usage).unwrap_or_default());
+        fields.insert("wait_estimate_s".to_owned(), json!(outcome.wait_estimate_s));
         fields.insert("evidence".to_owned(), serde_json::to_value(&outcome.evidence).unwrap_or_default());
     }
     line

@@ -1,12 +1,14 @@
 //! A process that stays: it is woken by events and judges the sessions that changed.
 //!
 //! One thread, the pump, does all judging. It sleeps until something rings: a file of a session or its agent was
-//! written, a pane's process ended, the journal moved, or a slow tick came round. The tick is the safety net for
+//! written, a pane's process ended, an agent that tells nothing by itself wrote to its terminal, the journal moved,
+//! or a slow tick came round. The tick is the safety net for
 //! agents that publish nothing: it asks tmux once for all panes and looks only at those whose fields say that
 //! something is different.
 
 mod exits;
 mod files;
+mod output;
 mod panes;
 
 use crate::{
@@ -17,6 +19,7 @@ use crate::{
 };
 use exits::Exits;
 use files::Files;
+use output::Outputs;
 use panes::Panes;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -90,6 +93,7 @@ impl Resident {
         let pump = Pump {
             files: Files::new(&engine, Arc::clone(&bell))?,
             exits: Exits::start(Arc::clone(&bell))?,
+            outputs: Outputs::default(),
             panes: Panes::default(),
             engine,
             bell: Arc::clone(&bell),
@@ -151,6 +155,7 @@ struct Pump {
     stop: Arc<AtomicBool>,
     files: Files,
     exits: Exits,
+    outputs: Outputs,
     panes: Panes,
 }
 
@@ -195,6 +200,7 @@ impl Pump {
         let all = find::all(self.engine.tmux(), &store, false)?;
         self.files.follow(&all, &self.engine);
         self.exits.follow(&all);
+        self.outputs.follow(&all, &self.engine, &self.bell);
         if tick || list_changed {
             dirty.extend(self.panes.changed(&all, &self.engine, tick));
         }

@@ -211,7 +211,7 @@ impl<'a> Layout<'a> {
         }
         let last = if shape.cursor_row { first + 1 } else { last };
         let rest = self.rows.get(first + 1..last)?.iter();
-        let rest = rest.map(|row| row.get(shape.indent..).map_or_else(|| row.trim_start(), |cut| cut));
+        let rest = rest.map(|row| row.get(shape.indent..).unwrap_or_else(|| row.trim_start()));
         let text: Vec<&str> = std::iter::once(head).chain(rest).collect();
         Some(text.join("\n").trim_end().to_owned()).filter(|draft| !draft.trim().is_empty())
     }

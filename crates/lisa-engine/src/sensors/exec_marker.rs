@@ -5,7 +5,7 @@ use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Mode;
 
 /// What stands before the exit code.
-pub const MARKER: &str = "__LISA_EXEC_DONE__:";
+pub(crate) const MARKER: &str = "__LISA_EXEC_DONE__:";
 /// How many lines a shell may print after the marker: its prompt.
 const LINES_AFTER: usize = 3;
 
@@ -35,4 +35,49 @@ fn strip_escapes(line: &str) -> String {
         .map(|cell| cell.text)
         .filter(|c| !c.is_control())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn the_marker_at_the_end_gives_the_code() {
+        assert_eq!(find("building\n__LISA_EXEC_DONE__:0\n"), Some(0));
+        assert_eq!(find("building\n__LISA_EXEC_DONE__:7"), Some(7));
+        assert_eq!(find("building\n"), None);
+    }
+
+    #[test]
+    fn prompts_of_a_shell_may_follow_it() {
+        assert_eq!(find("__LISA_EXEC_DONE__:3\n~/src on main\n❯ \n\n"), Some(3));
+        assert_eq!(find("__LISA_EXEC_DONE__:3\nuser@host ~>"), Some(3));
+    }
+
+    #[test]
+    fn escapes_inside_it_do_not_matter() {
+        assert_eq!(find("\u{1b}[32m__LISA_EXEC\u{1b}[0m_DONE__:12\u{1b}[K\n"), Some(12));
+    }
+
+    #[test]
+    fn the_last_of_two_markers_counts() {
+        assert_eq!(find("__LISA_EXEC_DONE__:1\nagain\n__LISA_EXEC_DONE__:0\n"), Some(0));
+    }
+
+    #[test]
+    fn a_marker_of_an_earlier_run_further_up_does_not_count() {
+        assert_eq!(find("__LISA_EXEC_DONE__:0\none\ntwo\nthree\nfour\n"), None);
+    }
+
+    #[test]
+    fn a_line_that_only_looks_like_one_does_not_count() {
+        for line in [
+            "say __LISA_EXEC_DONE__:0",
+            "__LISA_EXEC_DONE__:",
+            "__LISA_EXEC_DONE__:x",
+            "__LISA_EXEC_DONE__:0 (old)",
+        ] {
+            assert_eq!(find(line), None, "{line}");
+        }
+    }
 }

@@ -18,6 +18,8 @@ mod title;
 pub(crate) mod todos;
 mod unreadable;
 
+pub use todos::Todos;
+
 use crate::evidence::{Claim, Evidence, Source};
 use crate::memory::Memory;
 use crate::observation::{At, Observation, Pane};

@@ -81,3 +81,59 @@ fn is_shell(name: &str) -> bool {
 fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::find_agent;
+    use crate::observation::Proc;
+    use crate::profile::Profiles;
+
+    fn found(names: &[(u32, u32, &str)]) -> Option<u32> {
+        let profile = Profiles::load(None).expect("profiles").get("claude").expect("a profile");
+        let proc = |(pid, ppid, name): &(u32, u32, &str)| Proc {
+            pid: *pid,
+            ppid: *ppid,
+            name: (*name).to_owned(),
+            zombie: false,
+            stopped: false,
+            cpu_ms: 0,
+        };
+        let procs: Vec<Proc> = names.iter().map(proc).collect();
+        find_agent(&profile, 1, &procs).map(|proc| proc.pid)
+    }
+
+    #[test]
+    fn the_pane_s_own_process_is_the_agent_even_at_zero_cpu() {
+        assert_eq!(found(&[(1, 0, "claude")]), Some(1));
+        assert_eq!(found(&[(1, 0, "/usr/local/bin/claude")]), Some(1));
+    }
+
+    #[test]
+    fn wrappers_are_looked_through() {
+        let chain = [
+            (1, 0, "bash"),
+            (2, 1, "env"),
+            (3, 2, "timeout"),
+            (4, 3, "npx"),
+            (5, 4, "node"),
+            (6, 5, "claude"),
+        ];
+        assert_eq!(found(&chain), Some(6));
+    }
+
+    #[test]
+    fn the_nearest_one_is_taken_and_a_stranger_s_child_is_not() {
+        assert_eq!(found(&[(1, 0, "bash"), (2, 1, "claude"), (3, 2, "claude")]), Some(2));
+        assert_eq!(found(&[(1, 0, "bash"), (9, 8, "claude")]), None);
+    }
+
+    #[test]
+    fn a_name_that_only_contains_the_agent_s_is_another_program() {
+        assert_eq!(found(&[(1, 0, "bash"), (2, 1, "claude-log"), (3, 1, "grep")]), None);
+    }
+
+    #[test]
+    fn a_circle_of_parents_ends() {
+        assert_eq!(found(&[(1, 2, "bash"), (2, 1, "bash")]), None);
+    }
+}

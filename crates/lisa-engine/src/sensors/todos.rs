@@ -16,7 +16,7 @@ pub struct Todos {
 }
 
 /// The boxes that begin a line of this screen, if there are any.
-pub fn read(screen: &str) -> Option<Todos> {
+pub(crate) fn read(screen: &str) -> Option<Todos> {
     let mut todos = Todos::default();
     for line in screen.lines() {
         let Some((ticked, task)) = task(line) else { continue };
@@ -51,7 +51,7 @@ fn task(line: &str) -> Option<(bool, &str)> {
 
 /// How many seconds until it may be worth looking again, from 30 to 120: long for work that is known to be slow, less
 /// the more of the list is done.
-pub fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
+pub(crate) fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
     let words = task.unwrap_or_default().to_lowercase();
     let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
     let whole: u32 = if has(&["test", "build", "compile", "install", "deploy", "benchmark", "migrat"]) {
@@ -67,4 +67,27 @@ pub fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
     let left = todos.total.saturating_sub(todos.done);
     let share = whole * left / todos.total;
     share.clamp(30, 120)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Todos, read, wait_estimate};
+
+    #[test]
+    fn boxes_at_the_start_of_a_line_are_counted() {
+        let todos =
+            read("Plan:\n- [x] read\n  ⎿  ☒ think\n  - [ ] run the tests\n  ☐ commit\nuse [ ] for open\n");
+        let active = Some("run the tests".to_owned());
+        assert_eq!(todos, Some(Todos { done: 2, total: 4, active }));
+        assert_eq!(read("nothing to do"), None);
+    }
+
+    #[test]
+    fn the_estimate_follows_the_task_and_the_progress_and_keeps_its_bounds() {
+        let at = |done: u32| Todos { done, total: 4, active: None };
+        assert_eq!(wait_estimate(Some("Run the tests"), None), 120);
+        assert_eq!(wait_estimate(Some("Run the tests"), Some(&at(2))), 60);
+        assert_eq!(wait_estimate(Some("Run the tests"), Some(&at(4))), 30);
+        assert_eq!(wait_estimate(None, Some(&at(0))), 60);
+    }
 }

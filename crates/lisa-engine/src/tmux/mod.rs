@@ -32,6 +32,7 @@ use pane::PaneRow;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    process::Stdio,
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -187,6 +188,14 @@ impl Tmux {
         Ok(replies)
     }
 
+    /// Calls `listener` for whatever a resident's connection says beside replies, on the reading thread. Nothing is
+    /// lost if it is slow: the connection takes no output, so the server has nothing to hold back.
+    pub fn on_notice(&self, listener: control::Listener) {
+        if let Some(control) = &self.control {
+            control.listen(listener);
+        }
+    }
+
     /// Pastes text into a pane, bracketed where its program asked for that, unless the pane is dead; says which.
     ///
     /// The text goes through a file in `folder`. The check stands in the same command list as the paste, behind the
@@ -232,6 +241,17 @@ impl Tmux {
     /// Changes how long any one exchange may take.
     pub fn set_timeout(&mut self, limit: Duration) {
         self.timeout = limit;
+    }
+
+    /// A client that prints what a session's pane writes, for whoever must always read it. Should it fall behind, the
+    /// server pauses it rather than the pane.
+    pub(crate) fn listen(&self, session: &str) -> std::io::Result<std::process::Child> {
+        let mut command = self.command();
+        command
+            .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
+            .arg(format!("={session}"));
+        // Its standard input must stay open: a control client ends when it closes.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
 
     /// The installed tmux's version.

@@ -1,0 +1,194 @@
+//! Dialogs as data, read from screens as agents draw them.
+
+// A test that can not go on has failed, and says so.
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use lisa_engine::observation::Observation;
+use lisa_engine::words::{DialogKind, Effect, Prompt, PromptKind};
+use serde_json::json;
+use support::{Session, With, blank, permission_screen};
+
+const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
+
+fn prompt(agent: &str, look: &Observation) -> Prompt {
+    let outcome = Session::new(agent).look(look);
+    outcome.verdict.state.prompt().cloned().unwrap_or_else(|| panic!("{:?}", outcome.verdict))
+}
+
+fn claude(dialog: &str) -> Prompt {
+    prompt(
+        "claude",
+        &blank(1_000).title("✳ x").screen(&format!("❯ go\n\n● Let me ask.\n\n{RULE}\n{dialog}\n")),
+    )
+}
+
+fn codex(dialog: &str) -> Prompt {
+    prompt(
+        "codex",
+        &blank(1_000)
+            .title("[ ! ] Action Required | x")
+            .screen(&format!("› go\n\n• Running it\n\n\n{dialog}\n")),
+    )
+}
+
+fn effects(prompt: &Prompt) -> Vec<Effect> {
+    prompt.options.iter().map(|option| option.effect).collect()
+}
+
+#[test]
+fn a_permission_has_its_tool_command_and_options() {
+    let prompt = prompt("claude", &blank(1_000).title("✳ x").screen(&permission_screen("make all")));
+    assert_eq!((prompt.kind, prompt.title.as_str()), (PromptKind::Permission, "Do you want to proceed?"));
+    assert_eq!((prompt.tool.as_deref(), prompt.command.as_deref()), (Some("Bash"), Some("make all")));
+    assert_eq!(effects(&prompt), [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny]);
+    assert!(prompt.options[0].selected && !prompt.options[1].selected && !prompt.truncated);
+}
+
+#[test]
+fn a_permission_without_any_hint_is_a_permission() {
+    let prompt = claude(
+        " Fetch\n\n   https://example.com\n   Claude wants to fetch content from example.com\n\n Do you want to allow Claude to fetch this content?\n ❯ 1. Yes\n   2. Yes, and don't ask again for example.com\n   3. No, and tell Claude what to do differently (esc)",
+    );
+    assert_eq!(prompt.kind, PromptKind::Permission);
+    assert_eq!(effects(&prompt), [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny]);
+}
+
+#[test]
+fn what_the_hook_says_completes_what_the_screen_shows() {
+    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "make all\nmake test"}});
+    let plain = prompt("claude", &blank(1_000).title("✳ x").screen(&permission_screen("make all")));
+    let told = prompt("claude", &blank(1_000).title("✳ x").screen(&permission_screen("make all")).hook(hook));
+    assert_eq!(told.command.as_deref(), Some("make all\nmake test"));
+    assert_ne!(plain.id, told.id, "another command is another prompt");
+}
+
+#[test]
+fn the_fingerprint_keeps_still_while_the_cursor_moves_and_changes_with_the_question() {
+    let screen = permission_screen("make");
+    let moved = screen.replace(" ❯ 1. Yes", "   1. Yes").replace("   3. No", " ❯ 3. No");
+    let at = |screen: &str| prompt("claude", &blank(1_000).title("✳ x").screen(screen));
+    assert_eq!(at(&screen).id, at(&moved).id);
+    assert!(at(&moved).options[2].selected);
+    assert_ne!(at(&screen).id, at(&permission_screen("make clean")).id);
+}
+
+#[test]
+fn a_question_with_several_tabs_says_which_one_is_open() {
+    let prompt = claude(
+        "←  ☒ Database  ☐ Errors  ✔ Submit  →\n\nHow should errors be reported?\n\n❯ 1. Exceptions\n     Raise\n  2. Result codes\n     Return codes\n  3. Type something.\n\nEnter to select · Tab/Arrow keys to navigate · Esc to cancel",
+    );
+    assert_eq!(
+        (prompt.kind, prompt.title.as_str()),
+        (PromptKind::Question, "How should errors be reported?")
+    );
+    assert_eq!(prompt.step.map(|step| (step.number, step.of)), Some((2, 2)));
+    assert_eq!(prompt.options[1].label, "Result codes");
+    assert!(prompt.free_text && !prompt.multi);
+}
+
+#[test]
+fn a_list_to_tick_is_a_question_with_several_answers() {
+    let prompt = claude(
+        " ☐ Features\n\nWhich features?\n\n❯ 1. [ ] Logging\n  2. [✔] Tracing\n  3. [ ] Metrics\n\nEnter to select · ↑/↓ to navigate · Esc to cancel",
+    );
+    assert!(prompt.multi);
+    assert_eq!(
+        prompt.options.iter().map(|option| option.checked).collect::<Vec<_>>(),
+        [Some(false), Some(true), Some(false)]
+    );
+    assert_eq!(prompt.options[1].label, "Tracing");
+}
+
+#[test]
+fn a_list_that_goes_on_beyond_the_screen_is_truncated() {
+    let prompt = claude(
+        " ☐ Database\n\nWhich one?\n\n❯ 1. One\n  2. Two\n↓ 3. Three\n  5. Chat about this\n\nEnter to select · ↑/↓ to navigate · Esc to cancel",
+    );
+    assert!(prompt.truncated);
+}
+
+#[test]
+fn dialogs_at_the_start_are_known_by_name() {
+    let cases = [
+        (
+            "  Accessing workspace:\n\n  /home/me/x\n\n  ❯ 1. Yes, I trust this folder\n    2. No, exit\n\n  Enter to confirm · Esc to cancel",
+            DialogKind::Trust,
+        ),
+        (
+            "  Detected a custom API key in your environment\n\n  Do you want to use this API key?\n\n    1. Yes\n  ❯ 2. No (recommended)\n\n  Enter to confirm · Esc to cancel",
+            DialogKind::ApiKey,
+        ),
+        (
+            "  WARNING: Claude Code running in Bypass Permissions mode\n\n  ❯ 1. No, exit\n    2. Yes, I accept\n\n  Enter to confirm · Esc to cancel",
+            DialogKind::Bypass,
+        ),
+        (
+            "  Resume session\n\n  ❯ A title\n    7 seconds ago\n\n    Type to search · Esc to cancel",
+            DialogKind::Picker,
+        ),
+    ];
+    for (dialog, kind) in cases {
+        let screen = format!("\n{RULE}\n{dialog}\n");
+        let prompt = prompt("claude", &blank(5_000).screen(&screen));
+        assert_eq!((prompt.kind, prompt.dialog), (PromptKind::Dialog, Some(kind)), "{dialog}");
+    }
+}
+
+#[test]
+fn a_dialog_that_nobody_knows_is_still_a_dialog() {
+    let prompt =
+        claude("  Something new of tomorrow\n\n  ❯ Alpha\n    Beta\n\n  Enter to apply · Esc to close");
+    assert_eq!((prompt.kind, prompt.dialog), (PromptKind::Dialog, Some(DialogKind::Menu)));
+    assert_eq!(prompt.title, "Something new of tomorrow");
+}
+
+#[test]
+fn approvals_and_plans_of_another_agent_are_read_by_its_own_grammar() {
+    let approval = codex(
+        "  Would you like to run the following command?\n\n  Environment: local\n\n  $ curl http://x.invalid\n\n› 1. Yes, proceed (y)\n  2. Yes, and don't ask again for commands that start with `curl` (p)\n  3. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel",
+    );
+    assert_eq!(
+        (approval.kind, approval.command.as_deref()),
+        (PromptKind::Permission, Some("curl http://x.invalid"))
+    );
+    assert_eq!(effects(&approval), [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny]);
+    let plan = codex(
+        "  Implement this plan?\n\n› 1. Yes, implement this plan\n  2. No, stay in Plan mode\n\n  enter select · esc back",
+    );
+    assert_eq!(plan.kind, PromptKind::Plan);
+    let update = codex(
+        "  Update available! 0.166.0 -> 0.167.0\n\n› 1. Update now (runs `npm install -g @openai/codex`)\n  2. Skip\n\n  Press enter to continue",
+    );
+    assert_eq!(update.dialog, Some(DialogKind::Update));
+    let hooks = codex(
+        "  Hooks need review\n  14 hooks are new or changed.\n\n› 1. Review hooks\n  2. Trust all and continue\n  3. Continue without trusting\n\n  enter select · esc skip",
+    );
+    assert_eq!(hooks.dialog, Some(DialogKind::HookReview));
+}
+
+#[test]
+fn options_in_a_row_are_options() {
+    let screen = "  ┃\n  ┃  △ Permission required\n  ┃    # Shell command\n  ┃\n  ┃  $ sleep 4\n  ┃\n  ┃   Allow once   Allow always   Reject          ctrl+f fullscreen  ⇆ select  enter confirm\n  ┃\n";
+    let prompt = prompt("opencode", &blank(1_000).screen(screen));
+    assert_eq!((prompt.kind, prompt.command.as_deref()), (PromptKind::Permission, Some("sleep 4")));
+    assert_eq!(effects(&prompt), [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny]);
+}
+
+#[test]
+fn a_draft_is_read_and_a_placeholder_is_not() {
+    let with = |draft: &str| format!("{RULE}\n❯\u{a0}{draft}\n  second line\n{RULE}\n");
+    let outcome = Session::new("claude").look(&blank(1_000).screen(&with("half typed")));
+    assert_eq!(outcome.signals.draft.as_deref(), Some("half typed\nsecond line"));
+    let empty = format!("{RULE}\n❯\u{a0}\n{RULE}\n  ? for shortcuts\n");
+    let outcome = Session::new("claude").look(&blank(1_000).screen(&empty));
+    assert!(outcome.signals.input_shown && outcome.signals.draft.is_none());
+    let composer = "› Ask Codex to do anything\n\n  GPT-6 default · /home/x\n";
+    let look = blank(1_000).screen(composer).pane(|pane| {
+        pane.cursor_visible = true;
+        pane.cursor = (2, 0);
+    });
+    let outcome = Session::new("codex").look(&look);
+    assert!(outcome.signals.input_shown && outcome.signals.draft.is_none());
+}
