@@ -5,4 +5,9 @@
 //! did it, so a verdict about a session can be checked without believing the session's own screen.
 
 pub mod agents;
+pub mod lab;
 pub mod model_server;
+pub mod programs;
+pub mod record;
+pub mod report;
+pub mod truth;

@@ -86,8 +86,13 @@ impl Agent {
     /// Installs the pinned version below `tools` unless it is there.
     ///
     /// Two callers at once are safe: the second waits for the first. A broken attempt leaves no stamp, so the next
-    /// call starts again.
+    /// call starts again. Where `XTASK_CLAUDE` or `XTASK_CODEX` names a program, it is that one, whatever its version:
+    /// `cargo xtask test` has installed and checked it.
     pub fn install(kind: AgentKind, tools: &Path) -> Result<Self, Unavailable> {
+        let named = std::env::var_os(format!("XTASK_{}", kind.command().to_uppercase()));
+        if let Some(program) = named.map(PathBuf::from).filter(|program| program.is_file()) {
+            return Ok(Self { kind, program });
+        }
         let failed =
             |what: &str, error: &dyn fmt::Display| Unavailable { kind, why: format!("{what}: {error}") };
         let folder = tools.join(kind.folder());
@@ -167,8 +172,7 @@ impl std::error::Error for Unavailable {}
 
 /// Where installations are kept: in the build directory, so that `cargo clean` removes them.
 pub fn tools_dir() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target")).join("tools")
+    crate::programs::target_dir().join("tools")
 }
 
 fn npm_install(kind: AgentKind, folder: &Path) -> Result<(), String> {

@@ -1,0 +1,176 @@
+//! A private corner of the machine with a scripted model, a real agent's home and an engine of Lisa's.
+//!
+//! ```no_run
+//! use lisa_tests::agents::AgentKind;
+//! use lisa_tests::lab::Lab;
+//! use lisa_tests::model_server::Scenario;
+//!
+//! let Some(lab) = Lab::new(AgentKind::Claude, Scenario::new().turn("Four.")) else { return };
+//! let child = lab.child("sum", Some("two and two"));
+//! assert_eq!(child.until("ready").last_message.as_deref(), Some("Four."));
+//! child.check();
+//! ```
+#![allow(clippy::unwrap_used, clippy::panic, reason = "whatever fails here fails the test")]
+
+mod child;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use lisa_engine::api::{KillAllRequest, SpawnRequest};
+use lisa_engine::config::Environment;
+use lisa_engine::engine::{Caller, Engine};
+
+pub use child::Child;
+
+use crate::agents::{Agent, AgentHome, AgentKind, HomeOptions};
+use crate::model_server::{ModelServer, Scenario};
+use crate::programs;
+
+/// How many agents run at once in one test program: each takes a core while it starts.
+const AGENTS_MAX: usize = 2;
+
+/// How a lab differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub struct LabOptions {
+    /// The home of the agents.
+    pub home: HomeOptions,
+    /// Further variables for the agents and for Lisa.
+    pub env: Vec<(String, String)>,
+    /// How many agents will run at once; one unless said.
+    pub agents: usize,
+}
+
+/// A corner of the machine for one test; everything in it ends when it is dropped.
+pub struct Lab {
+    /// The model.
+    pub server: ModelServer,
+    /// The agents' home.
+    pub home: AgentHome,
+    /// The agent that is tested.
+    pub kind: AgentKind,
+    engine: Engine,
+    _slots: Slots,
+}
+
+impl Lab {
+    /// A lab in which the agent starts without a dialog; nothing where the agent cannot be had.
+    pub fn new(kind: AgentKind, scenario: Scenario) -> Option<Self> {
+        Self::with(kind, scenario, LabOptions::default())
+    }
+
+    /// A lab that differs from the usual one.
+    pub fn with(kind: AgentKind, scenario: Scenario, options: LabOptions) -> Option<Self> {
+        let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"))?;
+        let slots = Slots::take(options.agents.max(1));
+        let server = ModelServer::start(scenario).unwrap();
+        let mut home = AgentHome::with(&server, options.home).unwrap();
+        home.link(&agent).unwrap();
+        let base = home.path().canonicalize().unwrap();
+        for (name, below) in [("LISA_STATE_DIR", "l"), ("LISA_CONFIG_DIR", "c"), ("LISA_TMUX_SOCKET", "t")] {
+            home.set_env(name, base.join(below).to_str().unwrap());
+        }
+        for (name, value) in &options.env {
+            home.set_env(name, value);
+        }
+        let engine = Engine::open_resident(caller(&home)).unwrap();
+        Some(Self { server, home, kind, engine, _slots: slots })
+    }
+
+    /// Makes another agent known in the lab; false where it cannot be had.
+    pub fn add(&self, kind: AgentKind) -> bool {
+        let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"));
+        agent.is_some_and(|agent| self.home.link(&agent).is_ok())
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The usual request for a session of the lab's agent.
+    pub fn request(&self, name: &str, prompt: Option<&str>) -> SpawnRequest {
+        SpawnRequest {
+            agent: self.kind.command().to_owned(),
+            name: Some(name.to_owned()),
+            prompt: prompt.map(str::to_owned),
+            cwd: Some(self.home.project().display().to_string()),
+            ..SpawnRequest::default()
+        }
+    }
+
+    /// Starts the agent and follows what Lisa says of it.
+    pub fn child(&self, name: &str, prompt: Option<&str>) -> Child<'_> {
+        self.start(&self.request(name, prompt))
+    }
+
+    /// Starts whatever is asked for and follows what Lisa says of it.
+    pub fn start(&self, request: &SpawnRequest) -> Child<'_> {
+        Child::spawn(self, request)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let ended = self.engine.kill_all(&KillAllRequest { force: true, ..KillAllRequest::default() });
+        let socket = self.home.path().join("t");
+        // The door to tmux is Lisa's, but Lisa leaves its server running when the last session ends.
+        let _ = std::process::Command::new("tmux").arg("-S").arg(socket).arg("kill-server").output();
+        if let (Err(error), false) = (ended, std::thread::panicking()) {
+            panic!("the lab's sessions could not be ended: {error}");
+        }
+    }
+}
+
+/// This lab as Lisa's caller.
+fn caller(home: &AgentHome) -> Caller {
+    let pairs: Vec<(OsString, OsString)> = home.env().collect();
+    Caller {
+        env: Environment::from_pairs(pairs),
+        cwd: home.project().to_path_buf(),
+        helper: vec![lisa_mcp().display().to_string(), "helper".to_owned()],
+        policy: None,
+    }
+}
+
+/// Lisa's MCP server.
+pub fn lisa_mcp() -> PathBuf {
+    programs::built("lisa-mcp", "lisa-mcp").unwrap()
+}
+
+/// Waits for something to come true.
+pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = std::time::Instant::now() + limit;
+    while !holds() {
+        if std::time::Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+static TAKEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// The right to run agents: a test waits until enough others are done.
+struct Slots(usize);
+
+impl Slots {
+    fn take(wanted: usize) -> Self {
+        let wanted = wanted.min(AGENTS_MAX);
+        let taken = TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |taken: &mut usize| *taken + wanted > AGENTS_MAX;
+        let mut taken = TAKEN.1.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner);
+        *taken += wanted;
+        Self(wanted)
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        *TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= self.0;
+        TAKEN.1.notify_all();
+    }
+}

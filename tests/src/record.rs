@@ -1,0 +1,54 @@
+//! Recordings with truth, made while scenarios run.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use lisa_engine::engine::{Cancel, Engine};
+use lisa_engine::recording::Truth;
+use serde_json::Value;
+
+use crate::agents::AgentKind;
+
+/// The variable that names the folder in which recordings are kept. Without it nothing is recorded.
+pub const FOLDER: &str = "LISA_TESTS_RECORD";
+
+/// A recording that is being made.
+pub(crate) struct Recorder {
+    path: PathBuf,
+    cancel: Cancel,
+    thread: Mutex<Option<JoinHandle<Vec<u8>>>>,
+}
+
+impl Recorder {
+    /// Begins to record a session, where the environment asks for it.
+    pub(crate) fn start_if_asked(engine: &Engine, name: &str, kind: AgentKind) -> Option<Self> {
+        let folder = std::env::var_os(FOLDER).map(PathBuf::from)?;
+        let folder = folder.join(format!("{}-{}", kind.command(), kind.version()));
+        let cancel = Cancel::default();
+        let thread = std::thread::spawn({
+            let (engine, name, cancel) = (engine.clone(), name.to_owned(), cancel.clone());
+            move || {
+                let mut bytes = Vec::new();
+                // A session that was killed meanwhile leaves what was recorded so far.
+                let _ = engine.record(&name, &mut bytes, None, &cancel);
+                bytes
+            }
+        });
+        Some(Self { path: folder.join(format!("{name}.jsonl")), cancel, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Ends the recording and writes it down with the truth in its header.
+    pub(crate) fn finish(&self, truth: &[Truth]) {
+        self.cancel.cancel();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let bytes = thread.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return };
+        let Ok(mut header) = serde_json::from_slice::<Value>(&bytes[..end]) else { return };
+        header["truth"] = serde_json::to_value(truth).unwrap_or_default();
+        let text = [header.to_string().as_bytes(), &bytes[end..]].concat();
+        let written = self.path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&self.path, text));
+        assert!(written.is_ok(), "{}: {written:?}", self.path.display());
+    }
+}
