@@ -97,17 +97,15 @@ impl Journal {
     pub fn append(&self, entries: &[Entry], since: u64) -> Result<Vec<Event>> {
         let _lock = Lock::take(&self.dir.join("lock"), LOCK_LIMIT)?;
         let mut segments = self.segments()?;
-        let (next, whole) = match segments.last() {
+        let (first_new, whole) = match segments.last() {
             Some(last) => last.next_cursor()?,
             None => (1, 0),
         };
-        let mut next = next;
-        let known = self.ids_since(&segments, since.min(next - 1))?;
-        let (mut text, mut written, first_new) = (String::new(), Vec::new(), next);
-        for entry in entries.iter().filter(|entry| !known.contains(&entry.id)) {
+        let known = self.ids_since(&segments, since.min(first_new - 1))?;
+        let (mut text, mut written) = (String::new(), Vec::new());
+        for (cursor, entry) in (first_new..).zip(entries.iter().filter(|entry| !known.contains(&entry.id))) {
             let mut entry = entry.clone();
-            entry.event.cursor = next;
-            next += 1;
+            entry.event.cursor = cursor;
             let line = serde_json::to_string(&entry).map_err(|error| {
                 Error::invalid(format!("an event can not be written: {error}"), "report this")
             })?;
