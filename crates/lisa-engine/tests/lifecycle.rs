@@ -444,3 +444,38 @@ fn comes_and_goes_for_another_test() {
     }
     assert_eq!(own(), before, "descriptors were left open");
 }
+
+#[test]
+fn a_state_that_somebody_else_holds_is_degraded_and_not_an_error() {
+    let lab = Lab::with(&[("LISA_STATE_LOCK_TIMEOUT_MS", "100")]);
+    let engine = lab.engine();
+    engine.spawn(&command("held", &["sleep", "60"])).unwrap();
+    let before = status(&engine, "held");
+    let path = lab.config.state_dir.join("sessions/held/lock");
+    let held = lisa_engine::disk::Lock::take(&path, Duration::from_secs(1)).unwrap();
+    let session = status(&engine, "held");
+    assert_eq!((session.status, session.reason.as_str()), (Status::Degraded, "state_lock_timeout"));
+    assert_eq!(session.failed_signals, ["state_lock"]);
+    drop(held);
+    assert_eq!(status(&engine, "held").status, before.status, "nothing was written meanwhile");
+}
+
+#[test]
+fn events_stay_within_their_limits_and_an_old_cursor_says_so() {
+    let lab = Lab::with(&[("LISA_EVENTS_MAX_LINES", "100")]);
+    let engine = lab.engine();
+    for round in 0..90 {
+        let name = format!("e-{round}");
+        engine.spawn(&command(&name, &["sleep", "60"])).unwrap();
+        engine.kill(&KillRequest { session: name, force: true }).unwrap();
+    }
+    let error = engine.watch(&WatchRequest { since: Some(1), ..WatchRequest::default() }).unwrap_err();
+    assert_eq!(error.kind(), Kind::CursorExpired);
+    assert!(error.hint().contains("cursor"), "{error}");
+    let lines: usize = entries(&lab.config.state_dir.join("journal"))
+        .iter()
+        .filter_map(|name| std::fs::read_to_string(lab.config.state_dir.join("journal").join(name)).ok())
+        .map(|text| text.lines().count())
+        .sum();
+    assert!(lines <= 130, "{lines} events are kept");
+}
