@@ -204,6 +204,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_unknown_is_left_out() {
+        let answer = json(&value!({ "a": null, "b": { "c": null, "d": 0 }, "e": [{ "f": null }] }));
+        assert_eq!(answer, value!({ "b": { "d": 0 }, "e": [{}] }));
+    }
+
+    #[test]
     fn a_read_asks_for_fewer_lines_until_they_fit() {
         let request = ReadRequest { max_lines: Some(2_000), ..ReadRequest::default() };
         let answer = read(&request, |request| {

@@ -166,3 +166,53 @@ fn subscribers_hear_of_changes() {
     assert!(reply["result"]["contents"][0]["text"].is_string(), "{reply}");
     end(&mut client, &["heard"]);
 }
+
+#[test]
+fn a_wait_for_a_turn_ends_when_the_turn_asks_something() {
+    let mut client = Client::start();
+    let cursor = spawn(&mut client, "asks", "!say Hello.");
+    let (_, _) = wait_for(&mut client, "asks", cursor, "ready");
+    let sent = client.good("send_input", json!({ "session": "asks", "text": ASKS }));
+    let request =
+        json!({ "sessions": ["asks"], "turn": sent["turn"], "since": sent["cursor"], "timeout_s": 25 });
+    let answer = client.good("wait_sessions", request);
+    assert_eq!(answer["timed_out"], false, "{answer}");
+    assert_eq!(answer["sessions"][0]["state"], "awaiting_permission", "{answer}");
+    assert!(answer["next"].as_str().unwrap().starts_with("answer_prompt"), "{answer}");
+    let twice = answer["events"].as_array().unwrap().iter().any(|event| event["data"]["prompt"].is_object());
+    assert!(!twice, "the prompt is said once: {answer}");
+    // A wait for something else that runs out of time says what is open, too.
+    let request = json!({ "sessions": ["asks"], "until": "ready", "timeout_s": 0 });
+    let answer = client.good("wait_sessions", request);
+    assert_eq!(answer["timed_out"], true, "{answer}");
+    assert!(answer["next"].as_str().unwrap().starts_with("answer_prompt"), "{answer}");
+    end(&mut client, &["asks"]);
+}
+
+#[test]
+fn an_answer_names_the_step_that_comes_next() {
+    let mut client = Client::start();
+    common::build_demo_agent();
+    let spawned =
+        client.good("spawn_session", json!({ "agent": "demo", "name": "next", "prompt": "!think 20s" }));
+    let since = format!("since={}", spawned["cursor"]);
+    let next = spawned["next"].as_str().unwrap();
+    assert!(next.starts_with("wait_sessions with sessions=[\"next\"]") && next.contains(&since), "{next}");
+    wait_until_working(&mut client, "next");
+    let stopped = client.good("interrupt_session", json!({ "session": "next" }));
+    assert_eq!(stopped["done"], "interrupted", "{stopped}");
+    assert!(stopped["next"].as_str().unwrap().starts_with("send_input"), "{stopped}");
+    let status = client.good("session_status", json!({ "session": "next" }));
+    assert!(status.get("signals").is_none(), "why is explain_session's: {status}");
+    let explained = client.good("explain_session", json!({ "session": "next" }));
+    assert!(explained["session"]["signals"].is_object(), "{explained}");
+    let (kind, text) = client.fault("wait_sessions", json!({ "sessions": ["next"], "since": 99_999 }));
+    assert_eq!(kind, "invalid_argument", "{text}");
+    assert!(text.contains("the journal stands at"), "{text}");
+    end(&mut client, &["next"]);
+}
+
+fn wait_until_working(client: &mut Client, name: &str) {
+    let request = json!({ "sessions": [name], "until": "working", "timeout_s": 25 });
+    assert_eq!(client.good("wait_sessions", request)["timed_out"], false);
+}

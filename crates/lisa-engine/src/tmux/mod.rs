@@ -148,7 +148,8 @@ impl Tmux {
     pub fn pane_of(&self, session: &str, with_command: bool) -> Result<Option<PaneRow>> {
         // With the colon, or a window of that name in another session would do.
         let list = Cmd::new("list-panes").args(["-s", "-t"]).arg(format!("={session}:"));
-        Ok(self.list(list, with_command)?.pop())
+        // Somebody may have split the window: the first is the one that Lisa made.
+        Ok(self.list(list, with_command)?.into_iter().next())
     }
 
     fn list(&self, list: Cmd, with_command: bool) -> Result<Vec<PaneRow>> {
