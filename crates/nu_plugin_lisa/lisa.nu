@@ -17,7 +17,7 @@ export def "lisa waiting" []: nothing -> table {
     lisa session list
     | where attention == needs_you
     | sort-by idle --reverse
-    | insert asks {|row| $row.prompt?.title? }
+    | insert asks {|row| asks $row.prompt }
     | insert options {|row| $row.prompt?.options? | default [] | each {|option| $"($option.key) ($option.label)" } }
     | select name agent state idle asks options prompt project cwd
 }
@@ -82,13 +82,21 @@ def draw [agent, project]: nothing -> string {
             agent: $row.agent
             state: (painted $row)
             idle: $row.idle
-            asks: ($row.prompt?.title? | default '')
+            asks: (asks $row.prompt | default '')
         }}
         # A name that Lisa made is too long to stand first: everything after it would be cut off.
         | if ($in | any {|row| ($row.name | str length) > 20 }) { $in | move name --last } else { $in }
         | if ($in | is-empty) { 'No sessions.' } else { $in | table --index false }
     )
     $"(ansi attr_bold)Lisa(ansi reset)  (date now | format date '%H:%M:%S')  (lisa prompt-segment)\n($table)"
+}
+
+# What a prompt is about, in one line: what the agent wants to run or touch, the question, or the dialog's title.
+def asks [prompt]: nothing -> any {
+    if $prompt == null { return null }
+    let about = ($prompt.command | default $prompt.file)
+    if $about != null { return ([$prompt.tool $about] | compact | str join ': ' | lines | first) }
+    $prompt.body | lines | where $it ends-with '?' | get 0? | default $prompt.title
 }
 
 def painted [row]: nothing -> string {

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Draws what a terminal shows as a PNG.
 
-Reads a capture with its escape sequences (`tmux capture-pane -e -p`) from a file or standard input:
+The pictures of the documentation, docs/nu-*.png, are made by one command after `cargo build -p nu_plugin_lisa -p
+demo-agent`; it runs a Nushell in a terminal, with a Lisa of its own and sessions of the demo agent:
+
+    crates/nu_plugin_lisa/screenshot.py --docs
+
+Other pictures: of a capture with its escape sequences (`tmux capture-pane -e -p`) from a file or standard input, or of
+what a Nushell shows after some commands, with the sessions of whoever calls:
 
     tmux capture-pane -e -p -t nu | crates/nu_plugin_lisa/screenshot.py sessions.png --title 'nu'
-
-or runs commands in a Nushell of its own inside a private tmux and draws what that shows afterwards:
-
     crates/nu_plugin_lisa/screenshot.py sessions.png --size 100x20 --run 'lisa session list'
 
-The second form takes Nushell from LISA_TEST_NU or target/tools and the plugin from target/debug or --plugin.
+Nushell is taken from LISA_TEST_NU or target/tools (`cargo xtask setup nu`), the plugin from target/debug or --plugin.
 Pillow is installed into target/tools/pillow if Python does not have it; the font is DejaVu Sans Mono.
 """
 
@@ -18,8 +21,10 @@ import glob
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unicodedata
 from pathlib import Path
@@ -148,53 +153,113 @@ def draw(capture, path, columns, title, scale):
     image.save(path)
 
 
-def live(args, columns, rows):
-    """What an interactive Nushell shows after the commands."""
+def shell(plugin):
+    """The command line of a Nushell with the plugin and nothing else."""
     nu = os.environ.get("LISA_TEST_NU") or next(
         iter(glob.glob(str(ROOT / "target/tools/nushell-*/node_modules/@nushell/*/bin/nu"))), "nu"
     )
-    plugin = args.plugin or ROOT / "target/debug/nu_plugin_lisa"
-    setup = "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| ''}; $env.PROMPT_COMMAND_RIGHT = ''; "
-    setup += "$env.PROMPT_INDICATOR = $'(ansi green_bold)> (ansi reset)'; " + (args.setup or "")
-    server = ["tmux", "-L", f"lisa-screenshot-{os.getpid()}", "-f", "/dev/null"]
-    shell = shlex.join([nu, "-n", "--plugins", f"[{plugin}]", "-e", setup])
+    return [nu, "-n", "--plugins", f"[{plugin}]"]
+
+
+def end_server(socket):
+    """Ends a tmux server by its process."""
+    asked = subprocess.run(["tmux", "-S", socket, "display-message", "-p", "#{pid}"], capture_output=True, text=True)
+    if asked.stdout.strip():
+        os.kill(int(asked.stdout), signal.SIGTERM)
+
+
+def live(commands, size, env, plugin, wait, setup=""):
+    """What an interactive Nushell shows after the commands."""
+    columns, rows = size
+    setup = (
+        "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| ''}; $env.PROMPT_COMMAND_RIGHT = ''; "
+        "$env.PROMPT_INDICATOR = $'(ansi green_bold)> (ansi reset)'; " + setup
+    )
     # A terminal of its own also where this runs inside another tmux, with every colour that Nushell has.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
-    subprocess.run([*server, "new-session", "-d", "-x", str(columns), "-y", str(rows), shell], check=True, env=env)
-    try:
-        time.sleep(args.wait)
-        for command in args.run:
-            subprocess.run([*server, "send-keys", "-l", command], check=True)
-            subprocess.run([*server, "send-keys", "Enter"], check=True)
-            time.sleep(args.wait)
-        shown = subprocess.run([*server, "capture-pane", "-e", "-p"], check=True, capture_output=True, text=True)
-        # The prompt that waits for more, and the empty lines below it, are no part of the picture.
-        kept = shown.stdout.rstrip("\n").split("\n")
-        while kept and ESCAPE.sub("", kept[-1]).strip() in ("", ">"):
-            kept.pop()
-        return "\n".join(kept)
-    finally:
-        subprocess.run([*server, "kill-server"], check=False)
+    env = {name: value for name, value in env.items() if not name.startswith("TMUX")}
+    with tempfile.TemporaryDirectory() as folder:
+        socket = f"{folder}/terminal"
+        tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
+        line = shlex.join([*shell(plugin), "-e", setup])
+        subprocess.run([*tmux, "new-session", "-d", "-x", str(columns), "-y", str(rows), line], check=True, env=env)
+        try:
+            time.sleep(wait)
+            for command in commands:
+                subprocess.run([*tmux, "send-keys", "-l", command], check=True)
+                subprocess.run([*tmux, "send-keys", "Enter"], check=True)
+                time.sleep(wait)
+            shown = subprocess.run([*tmux, "capture-pane", "-e", "-p"], check=True, capture_output=True, text=True)
+        finally:
+            end_server(socket)
+    # The prompt that waits for more, and the empty lines below it, are no part of the picture.
+    kept = shown.stdout.rstrip("\n").split("\n")
+    while kept and ESCAPE.sub("", kept[-1]).strip() in ("", ">"):
+        kept.pop()
+    return "\n".join(kept)
+
+
+# The sessions in the pictures of the documentation, and the pictures.
+SESSIONS = {
+    "fix-login": "!permission Bash rm -rf build",
+    "docs": "!say The guide is up to date.",
+    "api-tests": '!tool Bash "cargo test" 900s',
+    "migrate": "!ask Database | Which database shall I use? | Postgres: as in production | SQLite: no server",
+}
+PICTURES = {
+    "nu-list": (["lisa session list"], (112, 20)),
+    "nu-prompt": (["lisa session list | where name == fix-login | get 0.prompt | table --expand"], (92, 30)),
+    "nu-error": (["lisa session kill fix-logn", "lisa session answer fix-login --choice yes"], (84, 30)),
+}
+
+
+def docs(plugin, wait, scale):
+    """Makes the pictures of the documentation."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        (home / "shop").mkdir()
+        env = {
+            "PATH": f"{Path(plugin).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "HOME": folder,
+            "LISA_STATE_DIR": f"{folder}/state",
+            "LISA_CONFIG_DIR": f"{folder}/config",
+            "LISA_TMUX_SOCKET": f"{folder}/sessions",
+        }
+        try:
+            for name, prompt in SESSIONS.items():
+                spawn = f"lisa session spawn demo --name {name} --cwd {home / 'shop'} --prompt '{prompt}'"
+                done = "--until attention" if name != "api-tests" else "--until working"
+                script = f"{spawn} | ignore; lisa session monitor {name} {done} --timeout 60sec | ignore"
+                subprocess.run([*shell(plugin), "-c", script], check=True, env=env)
+            for name, (commands, size) in PICTURES.items():
+                capture = live(commands, size, env, plugin, wait)
+                draw(capture, ROOT / f"docs/{name}.png", 0, "nu", scale)
+        finally:
+            end_server(f"{folder}/sessions")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("png")
+    parser.add_argument("png", nargs="?")
     parser.add_argument("capture", nargs="?", help="a file with a capture; standard input unless said")
+    parser.add_argument("--docs", action="store_true", help="make the pictures of the documentation")
     parser.add_argument("--run", action="append", default=[], help="a command to run in a Nushell; may be repeated")
-    parser.add_argument("--setup", help="Nushell code to run before, unseen")
+    parser.add_argument("--setup", default="", help="Nushell code to run before, unseen")
     parser.add_argument("--size", default="100x30", help="columns x rows of that terminal")
     parser.add_argument("--wait", type=float, default=2.0, help="seconds to give each command")
-    parser.add_argument("--plugin", help="the plugin's program")
+    parser.add_argument("--plugin", default=ROOT / "target/debug/nu_plugin_lisa", help="the plugin's program")
     parser.add_argument("--title", default="", help="a title bar with this text")
     parser.add_argument("--scale", type=int, default=2)
     args = parser.parse_args()
-    columns, rows = map(int, args.size.split("x"))
+    if args.docs:
+        return docs(args.plugin, args.wait, args.scale)
+    if not args.png:
+        parser.error("name the PNG to write, or say --docs")
     if args.run:
-        capture = live(args, columns, rows)
+        size = tuple(map(int, args.size.split("x")))
+        capture, columns = live(args.run, size, os.environ, args.plugin, args.wait, args.setup), size[0]
     else:
-        capture = Path(args.capture).read_text() if args.capture else sys.stdin.read()
-        columns = 0
+        capture, columns = Path(args.capture).read_text() if args.capture else sys.stdin.read(), 0
     draw(capture, args.png, columns, args.title, args.scale)
 
 

@@ -12,8 +12,9 @@ use crate::{
 pub(crate) fn check(config: &Config, env: &Environment, tmux: &Tmux, agents: &[AgentInfo]) -> DoctorResponse {
     let mut checks =
         vec![tmux_check(tmux), server_check(tmux), state_check(config), limits_check(config, tmux)];
-    checks
-        .extend(agents.iter().filter(|agent| !agent.install.is_empty()).map(|agent| agent_check(agent, env)));
+    // An agent that needs no program of its own can not miss one.
+    let with_program = agents.iter().filter(|agent| agent.path.is_some() || !agent.installed);
+    checks.extend(with_program.map(|agent| agent_check(agent, env)));
     DoctorResponse { ok: checks.iter().all(|check| check.ok || !check.required), checks }
 }
 

@@ -155,7 +155,8 @@ impl Journal {
         for segment in segments.get(begin..).unwrap_or_default() {
             // One that another process has dropped meanwhile has nothing that is still wanted.
             let Some(bytes) = disk::read(&segment.path)? else { continue };
-            for line in disk::whole_lines(&bytes).0 {
+            let lines = disk::whole_lines(&bytes).0;
+            for line in &lines[segment.seen(&lines, since)..] {
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else { continue };
                 if entry.event.cursor <= since {
                     continue;
@@ -242,6 +243,17 @@ struct Segment {
 }
 
 impl Segment {
+    /// How many of its lines somebody who has read up to `since` need not even parse: a line is an event, and
+    /// cursors have no gaps. Where that does not hold, none.
+    fn seen(&self, lines: &[&[u8]], since: u64) -> usize {
+        let count = usize::try_from((since + 1).saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let last_seen = count.min(lines.len()).checked_sub(1).and_then(|last| lines.get(last));
+        match last_seen.map(|line| serde_json::from_slice::<Entry>(line)) {
+            Some(Ok(last)) if last.event.cursor <= since => count.min(lines.len()),
+            _ => 0,
+        }
+    }
+
     /// The cursor of the next event, and how many bytes of whole lines there are.
     fn next_cursor(&self) -> Result<(u64, u64)> {
         let io = |error: &std::io::Error| Error::io("read", &self.path, error);
@@ -322,6 +334,26 @@ mod tests {
         assert_eq!((cursors(&first), first.cursor, first.more), (vec![1, 2], 2, true));
         let rest = journal.read(first.cursor, 10, |_| true).unwrap();
         assert_eq!((cursors(&rest), rest.more), (vec![3], false));
+    }
+
+    #[test]
+    fn a_line_that_is_missing_or_broken_hides_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = journal(dir.path(), 1000);
+        journal.append(&["a", "b", "c", "d", "e"].map(entry), 0).unwrap();
+        let path = journal.segments().unwrap()[0].path.clone();
+        let whole = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        for text in [[lines[0], lines[2], lines[3], lines[4]], [lines[0], "{torn", lines[3], lines[4]]] {
+            fs::write(&path, text.join("\n") + "\n").unwrap();
+            for since in 0..=5 {
+                let seen = cursors(&journal.read(since, 10, |_| true).unwrap());
+                assert!(
+                    seen.contains(&5) == (since < 5) && seen.contains(&4) == (since < 4),
+                    "{since}: {seen:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Engine errors as Nushell sees them: a sentence, the place in the user's own line, `lisa::<kind>`, and what to do.
 
+use crate::speak::here;
 use lisa_engine::error::{Error, Kind};
 use nu_protocol::{LabeledError, Span};
 
@@ -14,7 +15,7 @@ pub(crate) fn labeled(error: &Error, span: Span) -> LabeledError {
         .with_code(code(error.kind()))
         .with_label(error.kind().as_str().replace('_', " "), span);
     if !error.hint().is_empty() {
-        labeled = labeled.with_help(error.hint());
+        labeled = labeled.with_help(here(error.hint()));
     }
     labeled
 }

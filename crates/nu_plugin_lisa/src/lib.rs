@@ -10,6 +10,7 @@
 //! | `names` | which sessions a command is about: arguments or pipeline input |
 //! | `signature` | the shape of commands over names, and of their completions |
 //! | `types`, `convert` | what comes out, declared and made |
+//! | `speak` | the engine's advice in the words of this shell |
 //! | `errors` | engine errors as labelled errors with a code and a help text |
 //! | `interrupt` | how a blocking call ends: Ctrl-C, or a shell that is gone |
 //! | `complete` | session names, agents and the options of a prompt, looked up while somebody types |
@@ -28,6 +29,7 @@ mod interrupt;
 mod names;
 mod settings;
 mod signature;
+mod speak;
 mod types;
 mod until;
 

@@ -137,7 +137,9 @@ pub struct AgentInfo {
     pub id: String,
     /// The agent's name for people.
     pub title: String,
-    /// Where its program is, if it is installed.
+    /// Whether it can be started here: its program was found, or it needs none of its own.
+    pub installed: bool,
+    /// Where its program is, if it has one and that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Versions that the profile was recorded with.

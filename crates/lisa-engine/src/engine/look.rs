@@ -80,7 +80,12 @@ impl Engine {
             confidence: verdict.confidence,
             source: verdict.source.map_or("none", |source| source.as_str()).to_owned(),
             since: timestamp(verdict.since),
-            idle_ms: signals.output_age_ms.unwrap_or_else(|| at.since(verdict.since)),
+            // The screen's age is known from the first look on that saw it; tmux also knows what came before, but
+            // counts output that changed nothing.
+            idle_ms: signals
+                .output_age_ms
+                .max(signals.window_activity_age_ms)
+                .unwrap_or_else(|| at.since(verdict.since)),
             started_at: timestamp(meta.started_at),
             activity: None,
             tool: None,

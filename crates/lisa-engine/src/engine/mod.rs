@@ -273,6 +273,7 @@ impl Engine {
         AgentInfo {
             id: profile.id.clone(),
             title: profile.title.clone(),
+            installed: found.is_some() || launch.is_some_and(|launch| launch.executable.names.is_empty()),
             path: found.map(|path| path.display().to_string()),
             recorded_with: profile.recorded_with.clone(),
             exec: launch.is_some_and(|launch| launch.exec.is_some()),

@@ -1,7 +1,7 @@
 //! What was done, as rows.
 
 use super::{date, int, json_record, or_null, text, text_or_null, texts};
-use crate::errors::code;
+use crate::{errors::code, speak::here};
 use lisa_engine::{
     api::{Action, AnswerResponse, Event, Receipt, SendResponse, SpawnResponse},
     error::Error,
@@ -18,7 +18,7 @@ pub(crate) fn spawned(response: &SpawnResponse, span: Span) -> Value {
         }),
     );
     record.push("cursor", int(response.cursor, span));
-    record.push("next", text(response.next.as_str(), span));
+    record.push("next", text(here(&response.next), span));
     Value::record(record, span)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn sent(response: &SendResponse, span: Span) -> Value {
         "status" => text(response.status.as_str(), span),
         "state" => text(response.state.as_str(), span),
         "cursor" => int(response.cursor, span),
-        "next" => text(response.next.as_str(), span),
+        "next" => text(here(&response.next), span),
     });
     Value::record(record, span)
 }
@@ -42,7 +42,7 @@ fn receipt_record(receipt: &Receipt, span: Span) -> Record {
         "evidence" => text_or_null(receipt.evidence.as_deref(), span),
         "at" => date(receipt.at, span),
         "refusal" => text_or_null(receipt.refusal.map(|refusal| refusal.as_str()), span),
-        "hint" => text_or_null(receipt.hint.as_deref(), span),
+        "hint" => text_or_null(receipt.hint.as_deref().map(here).as_deref(), span),
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn answered(response: &AnswerResponse, span: Span) -> Value {
             "status" => text(response.status.as_str(), span),
             "state" => text(response.state.as_str(), span),
             "cursor" => int(response.cursor, span),
-            "next" => text(response.next.as_str(), span),
+            "next" => text(here(&response.next), span),
             "error" => Value::nothing(span),
         },
         span,
@@ -92,7 +92,7 @@ pub(crate) fn action(action: &Action, span: Span) -> Value {
             "name" => text(action.name.as_str(), span),
             "was" => text(action.was.as_str(), span),
             "done" => text(action.done.as_str(), span),
-            "detail" => text_or_null(action.detail.as_deref(), span),
+            "detail" => text_or_null(action.detail.as_deref().map(here).as_deref(), span),
             "error" => Value::nothing(span),
         },
         span,
@@ -118,7 +118,7 @@ fn problem(error: &Error, span: Span) -> Value {
         record! {
             "code" => text(code(error.kind()), span),
             "message" => text(error.message(), span),
-            "help" => text(error.hint(), span),
+            "help" => text(here(error.hint()), span),
         },
         span,
     )

@@ -1,6 +1,7 @@
 //! What was looked up, as rows.
 
 use super::{date, int, list, millis, text, text_or_null, texts};
+use crate::speak::here;
 use lisa_engine::api::{AgentInfo, Check, EvidenceItem, Explanation, Removed, ReplayRow};
 use nu_protocol::{Span, Value, record};
 use std::{path::Path, time::Duration};
@@ -56,7 +57,7 @@ pub(crate) fn check(check: &Check, span: Span) -> Value {
             "ok" => Value::bool(check.ok, span),
             "required" => Value::bool(check.required, span),
             "detail" => text(check.detail.as_str(), span),
-            "fix" => text_or_null(check.fix.as_deref(), span),
+            "fix" => text_or_null(check.fix.as_deref().map(here).as_deref(), span),
         },
         span,
     )
@@ -68,7 +69,7 @@ pub(crate) fn agent(agent: &AgentInfo, span: Span) -> Value {
         record! {
             "id" => text(agent.id.as_str(), span),
             "title" => text(agent.title.as_str(), span),
-            "installed" => Value::bool(agent.path.is_some(), span),
+            "installed" => Value::bool(agent.installed, span),
             "exec" => Value::bool(agent.exec, span),
             "resume" => Value::bool(agent.resume, span),
             "own" => Value::bool(agent.own, span),
@@ -164,6 +165,7 @@ mod tests {
         let demo = AgentInfo {
             id: "demo".into(),
             title: "Demo".into(),
+            installed: true,
             path: None,
             recorded_with: vec!["1.0".into()],
             exec: true,

@@ -57,8 +57,8 @@ fn date(at: Timestamp, span: Span) -> Value {
     )
 }
 
-/// JSON that has no type of its own here. Inside it `age_ms` becomes a duration `age`, and a number under a name
-/// that ends in `_bytes` a filesize.
+/// JSON that has no type of its own here. Inside it `output_age_ms` becomes a duration `output_age`, and a number
+/// under a name that ends in `_bytes` a filesize.
 fn json(value: &serde_json::Value, span: Span) -> Value {
     use serde_json::Value as Json;
     match value {
@@ -76,12 +76,17 @@ fn json(value: &serde_json::Value, span: Span) -> Value {
 
 /// A JSON object; see [`json`].
 fn json_record(map: &serde_json::Map<String, serde_json::Value>, span: Span) -> Value {
-    let fields = map.iter().map(|(name, value)| match (name.as_str(), value.as_u64()) {
-        ("age_ms", Some(ms)) => ("age".to_owned(), millis(ms, span)),
-        (name, Some(bytes)) if name.ends_with("_bytes") => {
-            (name.to_owned(), Value::filesize(i64::try_from(bytes).unwrap_or(i64::MAX), span))
+    let fields = map.iter().map(|(name, value)| {
+        let number = value.as_u64();
+        if let Some(name) = name.strip_suffix("_ms") {
+            return (name.to_owned(), number.map_or_else(|| json(value, span), |ms| millis(ms, span)));
         }
-        (name, _) => (name.to_owned(), json(value, span)),
+        match number {
+            Some(bytes) if name.ends_with("_bytes") => {
+                (name.clone(), Value::filesize(i64::try_from(bytes).unwrap_or(i64::MAX), span))
+            }
+            _ => (name.clone(), json(value, span)),
+        }
     });
     Value::record(Record::from_iter(fields), span)
 }
@@ -95,6 +100,7 @@ mod tests {
     fn ages_and_sizes_inside_signals_are_native() {
         let given = serde_json::json!({
             "heartbeat": { "value": null, "age_ms": 1500, "error": "gone" },
+            "output_age_ms": null,
             "output_bytes": 2048,
             "agent_cpu": 0.5,
         });
@@ -104,6 +110,7 @@ mod tests {
                 "age" => Value::test_duration(1_500_000_000),
                 "error" => Value::test_string("gone"),
             }),
+            "output_age" => Value::test_nothing(),
             "output_bytes" => Value::test_filesize(2048),
             "agent_cpu" => Value::test_float(0.5),
         };

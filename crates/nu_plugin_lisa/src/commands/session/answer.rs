@@ -6,12 +6,12 @@ use crate::{
     commands::each::each,
     complete::{Arg, Source, completes},
     convert,
-    errors::invalid,
+    errors::{code, invalid},
     names::Names,
     signature::{OverNames, example, lisa},
     types,
 };
-use lisa_engine::api::AnswerRequest;
+use lisa_engine::{api::AnswerRequest, error::Kind};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, SyntaxShape, Value};
 
@@ -119,7 +119,17 @@ impl SimplePluginCommand for Answer {
             },
             |named, error| convert::not_answered(&named.name, error, call.head),
         )
+        .map_err(|error| at_choice(error, call))
     }
+}
+
+/// An error about the choice, labelled there and not at the session.
+fn at_choice(mut error: LabeledError, call: &EvaluatedCall) -> LabeledError {
+    let about_choice = error.code.as_deref() == Some(code(Kind::UnknownChoice).as_str());
+    if let (true, Some(choice)) = (about_choice, call.get_flag_value("choice")) {
+        error.labels.iter_mut().for_each(|label| label.span = choice.span());
+    }
+    error
 }
 
 /// `--choice`: one, or a list. A key such as `1` may come as a number.

@@ -1,0 +1,57 @@
+//! The engine's advice in the words of this shell. Engine texts name operations as the API does; here they are
+//! commands and flags.
+
+/// Operations and what they are called here.
+const WORDS: &[(&str, &str)] = &[
+    ("spawn_session", "lisa session spawn"),
+    ("send_input", "lisa session send"),
+    ("answer_prompt for", "lisa session answer"),
+    ("answer_prompt", "lisa session answer"),
+    ("wait_sessions with", "lisa session monitor"),
+    ("wait_sessions", "lisa session monitor"),
+    ("session_status", "lisa session status"),
+    ("list_sessions", "lisa session list"),
+    ("read_session", "lisa session capture"),
+    ("interrupt_session", "lisa session interrupt"),
+    ("kill_session", "lisa session kill"),
+    ("resume_session", "lisa session resume"),
+    ("explain_session", "lisa session explain"),
+    ("or doctor", "or lisa doctor"),
+    ("view=", "--view "),
+    ("since=", "--since "),
+    ("replace_draft", "--replace-draft"),
+    ("prompt_id", "--prompt-id"),
+];
+
+/// A text of the engine as a user of this shell would say it.
+pub(crate) fn here(text: &str) -> String {
+    let mut said = WORDS.iter().fold(text.to_owned(), |said, (there, here)| said.replace(there, here));
+    // A list of one session is just its name.
+    if let Some((before, rest)) = said.split_once("sessions=[\"")
+        && let Some((name, after)) = rest.split_once("\"]")
+    {
+        said = format!("{before}{name}{after}");
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::here;
+
+    #[test]
+    fn advice_names_commands_of_this_shell() {
+        for (there, said) in [
+            ("wait_sessions with sessions=[\"docs\"]", "lisa session monitor docs"),
+            (
+                "answer_prompt for docs: choose one of prompt.options and give prompt_id",
+                "lisa session answer docs: choose one of prompt.options and give --prompt-id",
+            ),
+            ("look with read_session view=screen", "look with lisa session capture --view screen"),
+            ("explain_session docs, or doctor", "lisa session explain docs, or lisa doctor"),
+            ("did you mean fix-login?", "did you mean fix-login?"),
+        ] {
+            assert_eq!(here(there), said);
+        }
+    }
+}
