@@ -63,6 +63,11 @@ pub const ENVIRONMENT: &[EnvVar] = &[
         default: "8",
         what: "how often a resident walks the process trees of sessions that do not change",
     },
+    EnvVar {
+        name: "LISA_MCP_TOKEN",
+        default: "",
+        what: "bearer token for `lisa-mcp --http`; one is made unless set",
+    },
 ];
 
 /// Every environment variable that a session's process gets.
