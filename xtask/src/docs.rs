@@ -58,7 +58,9 @@ fn section(config: &str) -> Result<String> {
     let [read, given] = variables(config)?;
     let mut text = String::from("| variable | default | what it does |\n|---|---|---|\n");
     for variable in &read {
-        text += &format!("| `{}` | `{}` | {} |\n", variable.name, variable.default, variable.what);
+        let default =
+            if variable.default.is_empty() { "none".to_owned() } else { format!("`{}`", variable.default) };
+        text += &format!("| `{}` | {default} | {} |\n", variable.name, variable.what);
     }
     text += "\nA session's process gets these:\n\n| variable | what it says |\n|---|---|\n";
     for variable in &given {

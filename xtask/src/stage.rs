@@ -36,7 +36,7 @@ pub(crate) struct Programs {
 pub(crate) struct Stage {
     caller: Caller,
     /// Ends what runs here, and removes it.
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Stage {
@@ -51,7 +51,7 @@ impl Stage {
         });
         let caller =
             Caller { env: environment(&scratch, &home), cwd: home, helper: helper.collect(), policy: None };
-        Ok(Self { caller, _scratch: scratch })
+        Ok(Self { caller, scratch })
     }
 
     /// Who calls the engine here.
@@ -62,6 +62,21 @@ impl Stage {
     /// The engine of a process that stays.
     pub(crate) fn engine(&self) -> Result<Engine> {
         Ok(Engine::open_resident(self.caller())?)
+    }
+
+    /// The socket of the private tmux server.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.scratch.path().join("tmux")
+    }
+
+    /// A file in the private place.
+    pub(crate) fn file(&self, below: &str) -> PathBuf {
+        self.scratch.path().join(below)
+    }
+
+    /// A file in a session's own folder.
+    pub(crate) fn session_file(&self, session: &str, name: &str) -> PathBuf {
+        self.file("l").join("sessions").join(session).join(name)
     }
 }
 

@@ -65,8 +65,8 @@ pub const ENVIRONMENT: &[EnvVar] = &[
     },
     EnvVar {
         name: "LISA_MCP_TOKEN",
-        default: "a file in LISA_STATE_DIR",
-        what: "bearer token of `lisa-mcp --http`",
+        default: "",
+        what: "bearer token for `lisa-mcp --http`; one is made unless set",
     },
 ];
 

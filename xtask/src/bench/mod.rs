@@ -3,9 +3,13 @@
 mod cpu;
 mod herd;
 mod mcp;
+mod react;
 mod report;
+mod resident;
+mod send;
 mod stats;
 mod sweep;
+mod trial;
 
 use crate::{
     context::{Context, refuse_unknown},
@@ -13,10 +17,14 @@ use crate::{
     progress::Progress,
     run::{self, Event},
     scratch,
+    stage::Programs,
 };
 use report::Report;
 use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 
+/// The programs that sessions run, as they would ship.
+const PROGRAMS: Programs =
+    Programs { packages: &["lisa-engine", "demo-agent"], helper: &["lisa-helper"], release: true };
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// One measurement.
@@ -30,8 +38,17 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench { name: "sweep", what: "what does one look at N sessions cost?", run: Some(sweep::run) },
-    Bench { name: "react", what: "how long after a change does a waiting caller know?", run: None },
-    Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: None },
+    Bench {
+        name: "react",
+        what: "how long after a change does a waiting caller know?",
+        run: Some(react::run),
+    },
+    Bench {
+        name: "resident",
+        what: "what does a process that watches N agents use?",
+        run: Some(resident::run),
+    },
+    Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },
     Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: None },
 ];
@@ -44,11 +61,16 @@ struct Options {
 
 /// `cargo xtask bench`.
 pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
+    if let [word, helper @ ..] = arguments
+        && word == resident::WORD
+    {
+        return resident::be(helper);
+    }
     let (names, options) = read(arguments)?;
     if names.contains(&"--list") {
         for bench in BENCHES {
             let note = if bench.run.is_some() { "" } else { " (not connected)" };
-            println!("{:6} {}{note}", bench.name, bench.what);
+            println!("{:8} {}{note}", bench.name, bench.what);
         }
         return Ok(());
     }

@@ -26,11 +26,12 @@ pub(super) struct Report {
     columns: &'static [Column],
     rows: Vec<Vec<Cell>>,
     ratios: Vec<(String, f64)>,
+    notes: Vec<String>,
 }
 
 impl Report {
     pub(super) fn new(columns: &'static [Column]) -> Self {
-        Self { columns, rows: Vec::new(), ratios: Vec::new() }
+        Self { columns, rows: Vec::new(), ratios: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a row: a cell for each column, in their order.
@@ -43,6 +44,11 @@ impl Report {
         if less > 0.0 {
             self.ratios.push((name.into(), more / less));
         }
+    }
+
+    /// Adds a sentence about what the figures do not say.
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 
     /// For people.
@@ -64,6 +70,9 @@ impl Report {
         for (name, ratio) in &self.ratios {
             text += &format!("{name}: {} times\n", number(*ratio));
         }
+        for note in &self.notes {
+            text += &format!("{note}\n");
+        }
         text + &format!("on {}\n", machine_line())
     }
 
@@ -78,7 +87,8 @@ impl Report {
             .iter()
             .map(|(name, ratio)| (name.replace(',', "").replace(' ', "_"), json!(rounded(*ratio))))
             .collect();
-        json!({"bench": bench, "machine": machine(), "rows": rows.collect::<Vec<_>>(), "ratios": ratios})
+        let rows: Vec<Value> = rows.collect();
+        json!({"bench": bench, "machine": machine(), "rows": rows, "ratios": ratios, "notes": self.notes})
     }
 }
 
@@ -146,7 +156,12 @@ fn machine() -> Value {
     let output = Command::new("tmux").arg("-V").output().map(|output| output.stdout).unwrap_or_default();
     let tmux = String::from_utf8_lossy(&output).trim().trim_start_matches("tmux ").to_owned();
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    json!({"os": std::env::consts::OS, "arch": std::env::consts::ARCH, "cores": cores, "tmux": tmux, "build": profile})
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split_whitespace().next().and_then(|load| load.parse::<f64>().ok());
+    json!({
+        "os": std::env::consts::OS, "arch": std::env::consts::ARCH, "cores": cores, "load": load, "tmux": tmux,
+        "build": profile,
+    })
 }
 
 fn machine_line() -> String {
@@ -154,10 +169,11 @@ fn machine_line() -> String {
     let text = |key: &str| machine.get(key).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
     let part = |key: &str| text(key).unwrap_or_default();
     format!(
-        "{} {}, {} cores, tmux {}, {} build",
+        "{} {}, {} cores, load {}, tmux {}, {} build",
         part("os"),
         part("arch"),
         part("cores"),
+        part("load"),
         part("tmux"),
         part("build")
     )

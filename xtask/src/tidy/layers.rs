@@ -15,9 +15,9 @@ const MAY_NAME_AGENTS: &[(&str, &str)] = &[
         "crates/lisa-mcp/src/install",
         "writes itself into a client's own configuration, which differs by client",
     ),
-    ("crates/lisa-mcp/src/cli.rs", "help that shows how those clients are set up"),
-    ("crates/lisa-mcp/src/prompts.rs", "a text for parents that names agents as examples"),
-    ("crates/nu_plugin_lisa/src/commands/", "examples in the commands' help"),
+    ("crates/lisa-mcp/src/cli.rs", "its help shows how to register with each client"),
+    ("crates/lisa-mcp/src/prompts.rs", "gives callers an example of an agent to choose"),
+    ("crates/nu_plugin_lisa/src/commands/", "the examples in the help, which are tests, too"),
 ];
 
 /// Crates of the front ends, which the engine must not use.

@@ -16,7 +16,7 @@ const OPEN_ENDS: &[&str] = &[
 ];
 
 /// Names of people that stand for anybody in examples.
-const ANYBODY: &[&str] = &["me", "you", "user", "someone", "somebody", "ada", "dev"];
+const ANYBODY: &[&str] = &["me", "x", "you", "user", "someone", "somebody", "ada", "dev"];
 
 pub(super) fn sizes(tree: &Tree) -> Vec<String> {
     let counted = tree.rust().map(|file| (file, file.text.lines().count()));
