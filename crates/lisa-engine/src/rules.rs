@@ -12,6 +12,8 @@ use crate::words::{Activity, Exit, ExitKind, State};
 const LAG_MS: u64 = 4_000;
 /// How long a turn that only seems to be over is still believed to run.
 const SETTLING_MS: u64 = 250;
+/// How long ago the last look may be for what has changed since to count as just changed.
+const JUST_NOW_MS: u64 = 1_500;
 /// How long plain text must have stood before it is taken for a run without a screen of its own.
 const PLAIN_MS: u64 = 1_500;
 
@@ -61,7 +63,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "just_sent", gives: "working", when: just_sent,
         doc: "Lisa has just submitted a prompt, and nothing has shown yet what became of it." },
     Rule { name: "settling", gives: "working", when: settling,
-        doc: "A turn ran at the last look, and only the title or the screen says, for less than a moment, that it is over." },
+        doc: "A turn ran at the last look, a moment ago, and only the title or the screen says, for less than that, that it is over." },
     Rule { name: "exec_running", gives: "working", when: exec_running,
         doc: "A run to completion is never waiting for input: while its process lives, it works." },
     Rule { name: "turn_failed", gives: "error", when: turn_failed,
@@ -269,6 +271,10 @@ fn settling(case: &Case<'_>) -> Ruling {
     let Some(state @ State::Working { .. }) = before else {
         return Err("no turn ran at the last look".into());
     };
+    // Nobody knows how long a change has stood that the first look after a while has found.
+    if case.memory.observed_at.is_none_or(|last| case.obs.at.since(last) > JUST_NOW_MS) {
+        return Err("the last look was long ago".into());
+    }
     let ended = case.newest_event().filter(|event| !matches!(event.claim, Claim::Working { .. }));
     if ended.is_some() || case.find(Source::Native, "turn_over").is_some() {
         return Err("the agent itself says that the turn is over".into());
