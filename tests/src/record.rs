@@ -48,7 +48,8 @@ impl Recorder {
         let Ok(mut header) = serde_json::from_slice::<Value>(&bytes[..end]) else { return };
         header["truth"] = serde_json::to_value(truth).unwrap_or_default();
         let text = [header.to_string().as_bytes(), &bytes[end..]].concat();
-        let written = self.path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&self.path, text));
+        let written =
+            self.path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&self.path, text));
         assert!(written.is_ok(), "{}: {written:?}", self.path.display());
     }
 }

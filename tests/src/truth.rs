@@ -94,7 +94,8 @@ pub fn spans(exchanges: &[Exchange], deeds: &[(u64, Deed)], end: u64) -> Vec<Spa
     for (index, exchange) in main.iter().enumerate() {
         points.push((exchange.asked_ms, Doing::Working));
         let Some((at, how)) = exchange.end else { continue };
-        let again = main.get(index + 1).is_some_and(|next| next.request.said.len() == exchange.request.said.len());
+        let again =
+            main.get(index + 1).is_some_and(|next| next.request.said.len() == exchange.request.said.len());
         let failed = how == End::Cut
             || exchange.headers.is_some_and(|(_, status)| status >= 400)
             || exchange.steps.iter().any(|(_, step)| matches!(step, Step::Fail { .. }));
@@ -108,17 +109,21 @@ pub fn spans(exchanges: &[Exchange], deeds: &[(u64, Deed)], end: u64) -> Vec<Spa
         points.push((at, after));
     }
     for (at, deed) in deeds {
-        let asked = main.iter().rev().filter_map(|item| item.end.filter(|_| calls(item))).find(|(end, _)| end <= at);
+        let asked =
+            main.iter().rev().filter_map(|item| item.end.filter(|_| calls(item))).find(|(end, _)| end <= at);
         if let (Deed::Answered | Deed::Declined, Some((asked, _))) = (deed, asked) {
             points.retain(|point| *point != (asked, Doing::Working));
             points.push((asked, Doing::Blocked));
         }
-        points.push((*at, match deed {
-            Deed::Answered => Doing::Working,
-            Deed::Declined | Deed::Interrupted => Doing::Stopped,
-            Deed::Ended => Doing::Gone,
-            Deed::Meddled => Doing::Unsure,
-        }));
+        points.push((
+            *at,
+            match deed {
+                Deed::Answered => Doing::Working,
+                Deed::Declined | Deed::Interrupted => Doing::Stopped,
+                Deed::Ended => Doing::Gone,
+                Deed::Meddled => Doing::Unsure,
+            },
+        ));
     }
     points.sort_by_key(|(at, _)| *at);
     let ends = points.iter().skip(1).map(|(at, _)| *at).chain([end]);
@@ -184,11 +189,14 @@ pub fn compare(spans: &[Span], samples: &[Sample]) -> (Vec<Lie>, Vec<Delay>) {
         let seen = seen.filter(|sample| sample.at < span.to + TOLERANCE_MS);
         // What is over before anybody could have looked is no change that could be missed.
         if seen.is_some() || span.to - span.from > TOLERANCE_MS {
-            delays.push(Delay { to: span.doing, ms: seen.map(|sample| sample.done.saturating_sub(span.from)) });
+            delays
+                .push(Delay { to: span.doing, ms: seen.map(|sample| sample.done.saturating_sub(span.from)) });
         }
-        let wrong = within.filter(|sample| sample.at > span.from + TOLERANCE_MS && is_lie(span.doing, sample.said));
+        let wrong =
+            within.filter(|sample| sample.at > span.from + TOLERANCE_MS && is_lie(span.doing, sample.said));
         for sample in wrong {
-            let same = |lie: &&mut Lie| lie.truth == span.doing && lie.said == sample.said && lie.why == sample.why;
+            let same =
+                |lie: &&mut Lie| lie.truth == span.doing && lie.said == sample.said && lie.why == sample.why;
             let after_ms = sample.at - span.from;
             match lies.iter_mut().rev().find(same) {
                 Some(lie) => lie.for_ms = after_ms.saturating_sub(lie.after_ms),
@@ -215,7 +223,8 @@ fn is_lie(truth: Doing, said: Doing) -> bool {
 pub fn recorded(spans: &[Span], spawned_at: u64) -> Vec<Truth> {
     let time = |at: u64| i64::try_from(at.saturating_sub(spawned_at)).unwrap_or(i64::MAX);
     let start = spans.first().map_or(0, |first| time(first.from));
-    let mut truth = vec![Truth { t0: 0, t1: start, label: "uncertain".to_owned(), detail: "start".to_owned() }];
+    let mut truth =
+        vec![Truth { t0: 0, t1: start, label: "uncertain".to_owned(), detail: "start".to_owned() }];
     truth.extend(spans.iter().map(|span| Truth {
         t0: time(span.from),
         t1: time(span.to),
@@ -239,14 +248,15 @@ mod tests {
             Span { from: 0, to: 5_000, doing: Doing::Working },
             Span { from: 5_000, to: 9_000, doing: Doing::Ready },
         ];
-        let samples = [(100, Doing::Working), (2_000, Doing::Ready), (2_100, Doing::Ready), (5_300, Doing::Ready)];
+        let samples =
+            [(100, Doing::Working), (2_000, Doing::Ready), (2_100, Doing::Ready), (5_300, Doing::Ready)];
         let samples = samples.map(|(at, said)| sample(at, said));
         let (lies, delays) = compare(&spans, &samples);
         assert_eq!((lies.len(), lies[0].after_ms, lies[0].for_ms), (1, 2_000, 100));
-        assert_eq!(delays, [
-            Delay { to: Doing::Working, ms: Some(110) },
-            Delay { to: Doing::Ready, ms: Some(310) }
-        ]);
+        assert_eq!(
+            delays,
+            [Delay { to: Doing::Working, ms: Some(110) }, Delay { to: Doing::Ready, ms: Some(310) }]
+        );
         let late = [sample(500, Doing::Unsure), sample(900, Doing::Ready)];
         assert_eq!(compare(&spans[..1], &late).0, []);
     }

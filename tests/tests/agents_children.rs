@@ -5,7 +5,8 @@ use lisa_tests::lab::Lab;
 use lisa_tests::model_server::{Pace, Reply, Scenario};
 
 fn look(kind: AgentKind) {
-    let scenario = Scenario::new().turn(Reply::new().say_paced(&"Some words. ".repeat(20), Pace::new(12, 150)));
+    let scenario =
+        Scenario::new().turn(Reply::new().say_paced(&"Some words. ".repeat(20), Pace::new(12, 150)));
     let Some(lab) = Lab::new(kind, scenario) else { return };
     let child = lab.child("first", Some("say something"));
     child.asked(1);
@@ -15,6 +16,10 @@ fn look(kind: AgentKind) {
     child.check();
 }
 #[test]
-fn claude() { look(AgentKind::Claude) }
+fn claude() {
+    look(AgentKind::Claude)
+}
 #[test]
-fn codex() { look(AgentKind::Codex) }
+fn codex() {
+    look(AgentKind::Codex)
+}

@@ -50,7 +50,8 @@ impl<'a> Child<'a> {
             let (samples, stop) = (Arc::clone(&samples), Arc::clone(&stop));
             move || follow(&engine, &name, &samples, &stop)
         });
-        let spawned = lab.engine().spawn(request).unwrap_or_else(|error| panic!("{name} did not start: {error}"));
+        let spawned =
+            lab.engine().spawn(request).unwrap_or_else(|error| panic!("{name} did not start: {error}"));
         let recorder = Recorder::start_if_asked(lab.engine(), &name, lab.kind);
         Self {
             lab,
@@ -126,7 +127,10 @@ impl<'a> Child<'a> {
     pub fn try_send(&self, text: &str) -> SendResponse {
         let request =
             SendRequest { session: self.name.clone(), text: Some(text.to_owned()), ..SendRequest::default() };
-        self.lab.engine().send(&request).unwrap_or_else(|error| panic!("{}: {error}\n{}", self.name, self.explained()))
+        self.lab
+            .engine()
+            .send(&request)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}", self.name, self.explained()))
     }
 
     /// Presses keys.
@@ -191,18 +195,32 @@ impl<'a> Child<'a> {
             Ok(explained) => serde_json::to_string_pretty(&explained).unwrap_or_default(),
             Err(error) => error.to_string(),
         };
-        let heard: Vec<_> = lock(&self.samples).iter().map(|sample| (sample.at - self.started, sample.why.clone())).collect();
+        let heard: Vec<_> =
+            lock(&self.samples).iter().map(|sample| (sample.at - self.started, sample.why.clone())).collect();
         let mut said: Vec<(u64, String)> = Vec::new();
         for (at, why) in heard {
             if said.last().is_none_or(|last| last.1 != why) {
                 said.push((at, why));
             }
         }
-        let asked: Vec<_> = self.own(self.lab.server.exchanges()).iter().map(|item| {
-            let steps: Vec<_> = item.steps.iter().map(|(at, step)| (at.saturating_sub(self.started), step.clone())).collect();
-            let end = item.end.map(|(at, end)| (at.saturating_sub(self.started), end));
-            format!("  {} {:?} {:?} {steps:.0?} {end:?}", item.asked_ms.saturating_sub(self.started), item.request.prompt.chars().take(40).collect::<String>(), item.headers.map(|(_, status)| status))
-        }).collect();
+        let asked: Vec<_> = self
+            .own(self.lab.server.exchanges())
+            .iter()
+            .map(|item| {
+                let steps: Vec<_> = item
+                    .steps
+                    .iter()
+                    .map(|(at, step)| (at.saturating_sub(self.started), step.clone()))
+                    .collect();
+                let end = item.end.map(|(at, end)| (at.saturating_sub(self.started), end));
+                format!(
+                    "  {} {:?} {:?} {steps:.0?} {end:?}",
+                    item.asked_ms.saturating_sub(self.started),
+                    item.request.prompt.chars().take(40).collect::<String>(),
+                    item.headers.map(|(_, status)| status)
+                )
+            })
+            .collect();
         format!(
             "said: {said:#?}\nasked:\n{}\nexplained: {explained}\nscreen:\n{}",
             asked.join("\n"),
