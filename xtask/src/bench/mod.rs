@@ -2,6 +2,7 @@
 
 mod cpu;
 mod herd;
+mod nu;
 mod report;
 mod stats;
 mod sweep;
@@ -32,7 +33,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "react", what: "how long after a change does a waiting caller know?", run: None },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: None },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: None },
-    Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: None },
+    Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: Some(nu::run) },
 ];
 
 /// What the command line may change.
