@@ -34,7 +34,10 @@ const COLUMNS: &[Column] = &[
 /// What is run: each returns as many rows as there are sessions, except the call that only asks.
 const COMMANDS: &[(&str, &str)] = &[
     ("ls", "ls $folder | length"),
-    ("tmux ls | lines | parse", "^tmux -S $socket ls | lines | parse '{name}: {rest}' | length"),
+    (
+        "tmux ls | lines | parse",
+        "^tmux -S $socket ls | lines | parse '{name}: {rest}' | where name starts-with bench | length",
+    ),
     ("lisa session exists", "if (lisa session exists bench-1) { $sessions } else { 0 }"),
     ("lisa session list", "lisa session list | length"),
 ];
