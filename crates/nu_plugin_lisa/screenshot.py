@@ -206,7 +206,10 @@ SESSIONS = {
     "migrate": "!ask Database | Which database shall I use? | Postgres: as in production | SQLite: no server",
 }
 PICTURES = {
-    "nu-list": (["lisa session list"], (112, 20)),
+    "nu-list": (
+        ["lisa session list", "lisa session list | where prompt != null | select name idle state"],
+        (76, 24),
+    ),
     "nu-prompt": (["lisa session list | where name == fix-login | get 0.prompt | table --expand"], (92, 30)),
     "nu-error": (["lisa session kill fix-logn", "lisa session answer fix-login --choice yes"], (84, 30)),
 }
@@ -231,6 +234,8 @@ def docs(plugin, wait, scale):
                 done = "--until attention" if name != "api-tests" else "--until working"
                 script = f"{spawn} | ignore; lisa session monitor {name} {done} --timeout 60sec | ignore"
                 subprocess.run([*shell(plugin), "-c", script], check=True, env=env)
+            # Until none of them was started just now.
+            time.sleep(12)
             for name, (commands, size) in PICTURES.items():
                 capture = live(commands, size, env, plugin, wait)
                 draw(capture, ROOT / f"docs/{name}.png", 0, "nu", scale)

@@ -3,6 +3,7 @@
 mod cpu;
 mod herd;
 mod mcp;
+mod nu;
 mod react;
 mod report;
 mod resident;
@@ -50,7 +51,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },
-    Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: None },
+    Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: Some(nu::run) },
 ];
 
 /// What the command line may change.

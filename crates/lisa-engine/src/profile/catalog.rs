@@ -4,7 +4,7 @@ use super::Profile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The profiles that ship with Lisa: file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -32,11 +32,9 @@ impl Profiles {
     /// Names the file, and where it can the line, of the first profile that does not read, has a pattern that fails
     /// one of its own examples, or takes an id twice.
     pub fn load(user_dir: Option<&Path>) -> Result<Self, ProfileError> {
-        let (mut by_id, mut own) = (BTreeMap::new(), BTreeSet::new());
-        for (name, text) in BUILT_IN {
-            let profile = parse(Path::new(name), text)?;
-            by_id.insert(profile.id.clone(), Arc::new(profile));
-        }
+        let mut own = BTreeSet::new();
+        let mut by_id: BTreeMap<_, _> =
+            built_in()?.iter().map(|profile| (profile.id.clone(), Arc::clone(profile))).collect();
         for path in user_dir.map(user_files).transpose()?.unwrap_or_default() {
             let text = std::fs::read_to_string(&path).map_err(|error| ProfileError {
                 file: path.clone(),
@@ -69,6 +67,16 @@ impl Profiles {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.by_id.values()
     }
+}
+
+/// The profiles that ship with Lisa, read once in a process: to compile and check their patterns takes far longer than
+/// any look at a session, and they can not change.
+fn built_in() -> Result<&'static [Arc<Profile>], ProfileError> {
+    static READ: OnceLock<Result<Vec<Arc<Profile>>, ProfileError>> = OnceLock::new();
+    let read = READ.get_or_init(|| {
+        BUILT_IN.iter().map(|(name, text)| parse(Path::new(name), text).map(Arc::new)).collect()
+    });
+    read.as_deref().map_err(Clone::clone)
 }
 
 fn user_files(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
