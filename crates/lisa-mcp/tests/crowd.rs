@@ -108,10 +108,10 @@ fn nuisance(address: &str, number: usize) {
         _ => Vec::new(),
     };
     let _ = stream.write_all(&said);
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         let _ = stream.shutdown(Shutdown::Write);
     }
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let _ = stream.read(&mut [0; 512]);
     }
 }
@@ -130,9 +130,9 @@ fn resident_kb(pid: u32) -> u64 {
 fn storm(address: &str) {
     thread::scope(|scope| {
         for client in 1..=CLIENTS {
-            scope.spawn(
-                move || if client % 2 == 0 { alone(address, client) } else { in_session(address, client) },
-            );
+            scope.spawn(move || {
+                if client.is_multiple_of(2) { alone(address, client) } else { in_session(address, client) }
+            });
         }
         scope.spawn(move || (0..200).for_each(|number| nuisance(address, number)));
     });

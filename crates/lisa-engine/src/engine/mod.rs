@@ -115,16 +115,24 @@ impl Engine {
         Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux, resident: Mutex::new(None) }) })
     }
 
+    /// The same engine with a connection to tmux of its own: nothing is read a second time.
+    fn apart(&self) -> Result<Self> {
+        let Inner { caller, config, profiles, .. } = self.inner.as_ref();
+        let (caller, config, profiles) = (caller.clone(), config.clone(), profiles.clone());
+        let tmux = Tmux::resident(config.socket.clone(), &caller.env)?;
+        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux, resident: Mutex::new(None) }) })
+    }
+
     /// The resident of this process, made by `start` when it is first needed.
     pub(crate) fn resident_slot(
         &self,
-        start: impl FnOnce(Caller) -> Result<Resident>,
+        start: impl FnOnce(Engine) -> Result<Resident>,
     ) -> Result<Arc<Resident>> {
         let mut slot = self.inner.resident.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(resident) = slot.as_ref() {
             return Ok(Arc::clone(resident));
         }
-        let resident = Arc::new(start(self.inner.caller.clone())?);
+        let resident = Arc::new(start(self.apart()?)?);
         *slot = Some(Arc::clone(&resident));
         Ok(resident)
     }

@@ -13,7 +13,7 @@ mod panes;
 
 use crate::{
     api::Session,
-    engine::{Caller, Engine},
+    engine::Engine,
     error::Result,
     session::find::{self, Sighting},
 };
@@ -85,9 +85,8 @@ pub(crate) struct Resident {
 }
 
 impl Resident {
-    /// Starts the pump with a connection of its own.
-    pub(crate) fn start(caller: Caller) -> Result<Self> {
-        let engine = Engine::open_resident(caller)?;
+    /// Starts the pump on an engine of its own.
+    pub(crate) fn start(engine: Engine) -> Result<Self> {
         let bell = Arc::new(Bell::default());
         let stop = Arc::new(AtomicBool::new(false));
         let pump = Pump {
