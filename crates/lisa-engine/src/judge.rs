@@ -50,6 +50,9 @@ pub struct Turn {
     pub began: At,
     /// Whether the agent was seen at work on it.
     pub running: bool,
+    /// Whether Lisa was asked to stop it: an agent that is ready after that has not finished.
+    #[serde(default)]
+    pub stopping: bool,
     /// How it ended.
     pub ended: Option<TurnOutcome>,
 }
@@ -161,7 +164,7 @@ impl Record {
     pub fn begin_turn(&mut self, session: &str, at: At) -> String {
         self.turns += 1;
         let id = format!("{session}#{}", self.turns);
-        self.turn = Some(Turn { id: id.clone(), began: at, running: false, ended: None });
+        self.turn = Some(Turn { id: id.clone(), began: at, running: false, stopping: false, ended: None });
         id
     }
 
@@ -289,6 +292,10 @@ fn note_turn(record: &mut Record, name: &str, now: &Verdict, at: At, journal: &J
             if !turn.running && !said && !dead {
                 return;
             }
+            let outcome = match outcome {
+                TurnOutcome::Finished if turn.stopping && !dead => TurnOutcome::Interrupted,
+                outcome => outcome,
+            };
             turn.ended = Some(outcome);
             let id = turn.id.clone();
             let message = record.memory.last_message().map(str::to_owned);

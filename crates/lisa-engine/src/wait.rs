@@ -115,6 +115,8 @@ impl Engine {
             };
             let out_of_time = Instant::now() >= deadline;
             if done || out_of_time || names.is_empty() {
+                // What is answered is what is so now, not when the pump last came by.
+                let sessions = self.sessions_now(&names, &resident, true)?;
                 return self.wait_answer(&names, sessions, since, !done && out_of_time, request);
             }
             if told.elapsed() >= PROGRESS {

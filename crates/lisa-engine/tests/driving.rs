@@ -323,12 +323,22 @@ fn an_interrupt_stops_the_turn_and_clears_what_came_back() {
     let lab = Lab::new();
     let engine = lab.engine();
     engine.spawn(&demo(&lab, "stop", None)).unwrap();
+    let cursor = engine.cursor().unwrap();
     let turn = send(&engine, "stop", "!think 30s").receipt.turn.unwrap();
     wait_for(&engine, "stop", "working");
     let stopped = engine.interrupt(&by_name("stop")).unwrap();
     assert_eq!(stopped.action.done, "interrupted");
-    let ended = wait(&engine, &WaitRequest { turn: Some(turn), ..WaitRequest::default() });
-    assert!(!ended.timed_out);
+    let events = wait(
+        &engine,
+        &WaitRequest { turn: Some(turn.clone()), since: Some(cursor), ..WaitRequest::default() },
+    )
+    .events;
+    let ends: Vec<&str> = events
+        .iter()
+        .filter(|event| event.event == EventKind::TurnEnded && event.turn.as_ref() == Some(&turn))
+        .map(|event| event.detail.as_str())
+        .collect();
+    assert_eq!(ends, ["interrupted"], "{events:?}");
     assert_eq!(send(&engine, "stop", "!say hello").receipt.delivered, Delivery::Submitted);
     wait_for(&engine, "stop", "ready");
     assert_eq!(prompts(&lab, "stop"), ["!think 30s", "!say hello"]);
@@ -366,13 +376,14 @@ fn a_policy_decides_without_keys_and_says_so() {
     );
     request.policy =
         Some(PermissionPolicy { allow: vec!["Bash(git *)".into()], deny: vec!["Bash(rm *)".into()] });
-    let cursor = engine.spawn(&request).unwrap().cursor;
+    let cursor = engine.cursor().unwrap();
+    engine.spawn(&request).unwrap();
     wait_for(&engine, "policy", "awaiting_permission");
     assert_eq!(status(&engine, "policy").prompt.unwrap().tool.as_deref(), Some("Write"));
     let events = wait(
         &engine,
         &WaitRequest {
-            since: Some(cursor.saturating_sub(1)),
+            since: Some(cursor),
             timeout_s: Some(0.0),
             ..WaitRequest::default()
         },

@@ -24,11 +24,22 @@ impl Engine {
         let working = matches!(judged.outcome.verdict.state, State::Working { .. });
         let draft_before = judged.outcome.signals.draft.is_some();
         if working {
+            let stopping = |stopping: bool| {
+                driver.update(&sighting, |record| {
+                    if let Some(turn) = &mut record.turn {
+                        turn.stopping = stopping;
+                    }
+                })
+            };
+            stopping(true)?;
             driver.press(&sighting, &[&driver.profile.keys.interrupt])?;
             let (stopped, ..) = driver.watch(STOP_LIMIT, |_, judged| {
                 (judged.outcome.verdict.state.name() != StateName::Working).then_some(())
             })?;
             done = if stopped.is_some() { "interrupted" } else { "not_confirmed" };
+            if stopped.is_none() {
+                stopping(false)?;
+            }
             let (_, judged) = driver.look()?;
             // A turn that had shown nothing yet comes back as a draft; left there, it would join the next prompt.
             if !draft_before && judged.outcome.signals.draft.is_some() {

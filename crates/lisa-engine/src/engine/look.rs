@@ -90,7 +90,7 @@ impl Engine {
             activity: None,
             tool: None,
             prompt: verdict.state.prompt().cloned(),
-            last_message: judged.record.memory.last_message().map(str::to_owned),
+            last_message: None,
             asks: None,
             error: None,
             exit: None,
@@ -133,6 +133,11 @@ impl Engine {
             }),
             signals: None,
         };
+        // While a turn runs, the last message is the turn before's.
+        let settled = !matches!(verdict.state, State::Starting | State::Working { .. });
+        if settled {
+            session.last_message = judged.record.memory.last_message().map(str::to_owned);
+        }
         match &verdict.state {
             State::Working { activity, tool } => {
                 session.activity = Some(*activity);

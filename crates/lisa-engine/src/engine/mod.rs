@@ -166,10 +166,7 @@ impl Engine {
     }
 
     fn profile(&self, agent: &str) -> Result<Arc<Profile>> {
-        self.inner.profiles.get(agent).ok_or_else(|| {
-            let known: Vec<String> = self.inner.profiles.iter().map(|profile| profile.id.clone()).collect();
-            plan::unknown_agent(agent, &known)
-        })
+        self.inner.profiles.get(agent).ok_or_else(|| plan::unknown_agent(agent, &self.inner.profiles.ids()))
     }
 
     /// Where the journal stands now.
@@ -267,7 +264,7 @@ impl Engine {
 
     /// The agents that can be started.
     pub fn agents(&self) -> Result<Vec<AgentInfo>> {
-        Ok(self.inner.profiles.iter().map(|profile| self.agent_info(profile)).collect())
+        Ok(self.inner.profiles.iter().map(|profile| self.agent_info(&profile)).collect())
     }
 
     fn agent_info(&self, profile: &Profile) -> AgentInfo {

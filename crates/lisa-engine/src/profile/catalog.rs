@@ -6,13 +6,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The profiles that ship with Lisa: file name and text.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("claude.toml", include_str!("../../profiles/claude.toml")),
-    ("codex.toml", include_str!("../../profiles/codex.toml")),
-    ("opencode.toml", include_str!("../../profiles/opencode.toml")),
-    ("demo.toml", include_str!("../../profiles/demo.toml")),
-    ("generic.toml", include_str!("../../profiles/generic.toml")),
+/// The profiles that ship with Lisa: id and text, in the order of ids.
+const BUILT_IN: [(&str, &str); 5] = [
+    ("claude", include_str!("../../profiles/claude.toml")),
+    ("codex", include_str!("../../profiles/codex.toml")),
+    ("demo", include_str!("../../profiles/demo.toml")),
+    ("generic", include_str!("../../profiles/generic.toml")),
+    ("opencode", include_str!("../../profiles/opencode.toml")),
 ];
 
 /// The id of the profile that fits any command.
@@ -21,20 +21,18 @@ pub(super) const FALLBACK: &str = "generic";
 /// Every profile, by id.
 #[derive(Debug, Clone)]
 pub struct Profiles {
-    by_id: BTreeMap<String, Arc<Profile>>,
-    own: BTreeSet<String>,
+    own: BTreeMap<String, Arc<Profile>>,
 }
 
 impl Profiles {
-    /// Loads the profiles that ship with Lisa, then the user's own from a folder, which win where ids are the same.
+    /// Loads the user's own profiles from a folder. Those that ship with Lisa stand behind them and are read when they
+    /// are first asked for: to compile and check their patterns takes far longer than any look at a session.
     ///
     /// # Errors
-    /// Names the file, and where it can the line, of the first profile that does not read, has a pattern that fails
-    /// one of its own examples, or takes an id twice.
+    /// Names the file, and where it can the line, of the first profile that does not read or has a pattern that fails
+    /// one of its own examples.
     pub fn load(user_dir: Option<&Path>) -> Result<Self, ProfileError> {
-        let mut own = BTreeSet::new();
-        let mut by_id: BTreeMap<_, _> =
-            built_in()?.iter().map(|profile| (profile.id.clone(), Arc::clone(profile))).collect();
+        let mut own = BTreeMap::new();
         for path in user_dir.map(user_files).transpose()?.unwrap_or_default() {
             let text = std::fs::read_to_string(&path).map_err(|error| ProfileError {
                 file: path.clone(),
@@ -42,15 +40,14 @@ impl Profiles {
                 problem: format!("can not be read: {error}"),
             })?;
             let profile = parse(&path, &text)?;
-            own.insert(profile.id.clone());
-            by_id.insert(profile.id.clone(), Arc::new(profile));
+            own.insert(profile.id.clone(), Arc::new(profile));
         }
-        Ok(Self { by_id, own })
+        Ok(Self { own })
     }
 
     /// The profile with this id.
     pub fn get(&self, id: &str) -> Option<Arc<Profile>> {
-        self.by_id.get(id).cloned()
+        self.own.get(id).cloned().or_else(|| built_in(id))
     }
 
     /// The profile with this id, or the one for any command.
@@ -60,23 +57,28 @@ impl Profiles {
 
     /// Whether a profile is the user's own.
     pub fn is_own(&self, id: &str) -> bool {
-        self.own.contains(id)
+        self.own.contains_key(id)
+    }
+
+    /// Every id, in order.
+    pub fn ids(&self) -> Vec<String> {
+        let shipped = BUILT_IN.iter().map(|(id, _)| (*id).to_owned());
+        shipped.chain(self.own.keys().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     /// Every profile, in the order of ids.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
-        self.by_id.values()
+    pub fn iter(&self) -> impl Iterator<Item = Arc<Profile>> {
+        self.ids().into_iter().filter_map(|id| self.get(&id))
     }
 }
 
-/// The profiles that ship with Lisa, read once in a process: to compile and check their patterns takes far longer than
-/// any look at a session, and they can not change.
-fn built_in() -> Result<&'static [Arc<Profile>], ProfileError> {
-    static READ: OnceLock<Result<Vec<Arc<Profile>>, ProfileError>> = OnceLock::new();
-    let read = READ.get_or_init(|| {
-        BUILT_IN.iter().map(|(name, text)| parse(Path::new(name), text).map(Arc::new)).collect()
-    });
-    read.as_deref().map_err(Clone::clone)
+/// A profile that ships with Lisa, read once in a process. A test reads them all.
+fn built_in(id: &str) -> Option<Arc<Profile>> {
+    static READ: [OnceLock<Option<Arc<Profile>>>; BUILT_IN.len()] =
+        [const { OnceLock::new() }; BUILT_IN.len()];
+    let index = BUILT_IN.iter().position(|(shipped, _)| *shipped == id)?;
+    let read = || parse(Path::new(&format!("{id}.toml")), BUILT_IN[index].1).ok().map(Arc::new);
+    READ[index].get_or_init(read).clone()
 }
 
 fn user_files(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
@@ -145,3 +147,18 @@ impl fmt::Display for ProfileError {
 }
 
 impl std::error::Error for ProfileError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_that_ships_reads_and_has_the_id_it_is_known_by() {
+        for (id, text) in BUILT_IN {
+            let profile = parse(Path::new(id), text).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(profile.id, id);
+        }
+        let profiles = Profiles::load(None).expect("nothing to go wrong");
+        assert_eq!(profiles.iter().count(), BUILT_IN.len());
+    }
+}

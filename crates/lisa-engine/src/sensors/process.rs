@@ -21,7 +21,8 @@ pub(crate) fn find_agent<'p>(profile: &Profile, root: u32, procs: &'p [Proc]) ->
         }
         let here = procs.iter().find(|proc| proc.pid == pid);
         let named = here.filter(|proc| {
-            let any = profile.process.names.is_empty() && !is_shell(&proc.name);
+            // A profile without names runs whatever it was given: the pane's own process, a shell too.
+            let any = profile.process.names.is_empty();
             !proc.zombie && (any || profile.process.names.iter().any(|name| *name == base_name(&proc.name)))
         });
         if named.is_some() {
@@ -56,7 +57,7 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
 /// The agent was there and is there no more. It left in order if it said so: by an event, by removing its state file,
 /// or by giving the title back.
 fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
-    let known = look.memory.agent.pid.is_some();
+    let known = look.memory.agent.pid.is_some() && !look.profile.process.names.is_empty();
     let rest = procs.iter().any(|proc| proc.pid == pane.pid && is_shell(&proc.name));
     if !known || !rest {
         return Vec::new();

@@ -82,6 +82,7 @@ impl Plan {
         check_roots(&cwd, config)?;
         let size = check_size(request.size.unwrap_or(SIZE))?;
         check_prompt(request)?;
+        check_env(request)?;
         check_flags(request, launch, config)?;
         super::policy::check(request, launch)?;
         let project_root = names::project_root(&cwd);
@@ -236,6 +237,21 @@ fn check_prompt(request: &SpawnRequest) -> Result<()> {
             "give one, or start the agent in interactive mode",
         )),
         _ => Ok(()),
+    }
+}
+
+/// Lisa's own variables are set by Lisa: a caller's would lift its limits or claim another session.
+fn check_env(request: &SpawnRequest) -> Result<()> {
+    match request
+        .env
+        .keys()
+        .find(|name| name.starts_with("LISA_") || name.is_empty() || name.contains(['=', '\0']))
+    {
+        Some(name) => Err(Error::invalid(
+            format!("`{}` can not be set for a session", printable(name)),
+            "leave it out; variables that begin with LISA_ are Lisa's own",
+        )),
+        None => Ok(()),
     }
 }
 
