@@ -10,7 +10,6 @@ use crate::rules::RULES;
 use crate::sensors::{self, Look, process, todos};
 use crate::signals::Signals;
 use crate::words::{Attention, Confidence, State, StateName, Status};
-use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 /// How long a state that should pass by itself is believed without any sign of life.
@@ -175,16 +174,11 @@ fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) -> bool {
     }
     if let Some(pane) = obs.pane.seen() {
         memory.first_title.get_or_insert_with(|| pane.title.clone());
+        memory.title.note(&pane.title, obs.at);
     }
     measure_cpu(profile, memory, obs);
     let Some(screen) = obs.screen.seen() else { return false };
-    let hash: String = Md5::digest(screen.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let changed = memory.output.hash.as_ref() != Some(&hash);
-    if changed {
-        memory.output.hash = Some(hash);
-        memory.output.changed_at = obs.at;
-    }
-    changed
+    memory.output.note(screen, obs.at)
 }
 
 /// The share of a core that the agent has used since the last look. A lifetime average would tell nothing.

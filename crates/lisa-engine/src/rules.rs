@@ -6,6 +6,7 @@
 use crate::case::{Case, Decided, Ruling, SETTLED_MS};
 use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Mode;
+use crate::sensors::OUTPUT_STALE_MS;
 use crate::words::{Activity, Exit, ExitKind, State};
 
 /// How long two channels of the agent may differ because one of them lags.
@@ -52,6 +53,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent has announced a prompt, nothing has answered it since, and nothing shows that it is not there." },
     Rule { name: "finished_with_background", gives: "ready", when: finished_with_background,
         doc: "The turn is over, as agent and screen agree, though background work keeps the agent's lights on." },
+    Rule { name: "frozen", gives: "stalled", when: frozen,
+        doc: "Title, state file or screen show a running turn, but for more than a minute nothing about it has moved." },
     Rule { name: "title_working", gives: "working", when: title_working,
         doc: "The agent's title shows that a turn runs." },
     Rule { name: "native_working", gives: "working", when: native_working,
@@ -198,6 +201,21 @@ fn finished_with_background(case: &Case<'_>) -> Ruling {
     Ok(Decided::new(case.ready(), vec![over, end]))
 }
 
+fn frozen(case: &Case<'_>) -> Ruling {
+    let still = case.find(Source::Timing, "still").ok_or("something has moved within the last minute")?;
+    if case.obs.mode == Mode::Exec || case.obs.screen.seen().is_none() {
+        return Err("the session has no screen that would move".into());
+    }
+    if case.newest_event().is_some_and(|event| matches!(event.claim, Claim::Working { .. })) {
+        return Err("the agent has told of its turn within the last minute".into());
+    }
+    let shown: [fn(&Case<'_>) -> Ruling; 3] = [title_working, native_working, screen_working];
+    let shown = shown.into_iter().find_map(|rule| rule(case).ok()).ok_or("nothing shows a running turn")?;
+    let by = std::iter::once(still.clone()).chain(shown.by).collect();
+    let state = State::Stalled { expected: "the turn that is shown to go on".to_owned() };
+    Ok(Decided { by, ..Decided::new(state, vec![still]) })
+}
+
 fn title_working(case: &Case<'_>) -> Ruling {
     let title = case.find(Source::Title, "working").ok_or("the title shows no running turn")?;
     Ok(Decided::new(case.working(title), vec![title]))
@@ -338,7 +356,7 @@ fn plain_output(case: &Case<'_>) -> Ruling {
     if case.age(text) < PLAIN_MS {
         return Err("the text has only just appeared".into());
     }
-    if case.find(Source::Timing, "still").is_some() {
+    if still_for_long(case).is_some() {
         return Err("nothing has moved for long".into());
     }
     let state = State::Working { activity: Activity::Thinking, tool: None };
@@ -354,8 +372,13 @@ fn starting(case: &Case<'_>) -> Ruling {
 }
 
 fn nothing_moves(case: &Case<'_>) -> Ruling {
-    let still = case.find(Source::Timing, "still").ok_or("something has moved of late")?;
+    let still = still_for_long(case).ok_or("something has moved of late")?;
     Ok(Decided::new(State::Stalled { expected: "output, an event or a prompt".to_owned() }, vec![still]))
+}
+
+/// What says that nothing has moved for longer than output may stand still.
+fn still_for_long<'a>(case: &Case<'a>) -> Option<&'a Evidence> {
+    case.find(Source::Timing, "still").filter(|still| case.age(still) >= OUTPUT_STALE_MS)
 }
 
 fn signals_failed(case: &Case<'_>) -> Ruling {

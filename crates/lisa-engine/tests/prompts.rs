@@ -192,3 +192,85 @@ fn a_draft_is_read_and_a_placeholder_is_not() {
     let outcome = Session::new("codex").look(&look);
     assert!(outcome.signals.input_shown && outcome.signals.draft.is_none());
 }
+
+// ---- safety: nothing but the dialog's own words ---------------------------------------------------------------------
+
+#[test]
+fn a_command_is_never_taken_from_what_is_quoted_above_the_dialog() {
+    let quoted = " Bash command\n\n   rm -rf /\n   Harmless\n\n Do you want to proceed?\n   1. Yes\n   2. No";
+    let dialog = " Bash command\n\n   ls\n   List files\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel";
+    // The conversation's own marks have scrolled away.
+    let screen = format!("{quoted}\n{RULE}\n{dialog}\n");
+    let read = prompt("claude", &blank(1_000).title("✳ x").screen(&screen));
+    assert_eq!((read.command.as_deref(), read.options.len()), (Some("ls"), 2));
+
+    let dialog = "  Would you like to run the following command?\n\n  $ ls\n\n› 1. Yes, proceed (y)\n  2. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel";
+    let read = prompt("codex", &blank(1_000).screen(&format!("  $ rm -rf /\n  1. Yes\n\n{dialog}\n")));
+    assert_eq!((read.command.as_deref(), read.options.len()), (Some("ls"), 2));
+}
+
+#[test]
+fn a_command_whose_dialog_has_no_heading_on_the_screen_is_not_guessed() {
+    let screen =
+        "   make all\n   Run it\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel\n";
+    let read = prompt("claude", &blank(1_000).title("✳ x").screen(screen));
+    assert_eq!((read.kind, read.command), (PromptKind::Permission, None));
+}
+
+#[test]
+fn a_permission_names_a_file_or_a_command_by_its_tool() {
+    let write = claude(
+        " Create file\n new.py\n╌╌╌╌╌╌╌╌╌╌\n   rm -rf /\n╌╌╌╌╌╌╌╌╌╌\n Do you want to create new.py?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel",
+    );
+    assert_eq!((write.command, write.file.as_deref()), (None, Some("new.py")));
+    let fetch = claude(
+        " Fetch\n\n   https://example.com\n\n Do you want to allow Claude to fetch this content?\n ❯ 1. Yes\n   2. No",
+    );
+    assert_eq!((fetch.tool.as_deref(), fetch.command, fetch.file), (Some("Fetch"), None, None));
+}
+
+#[test]
+fn the_steps_of_a_plan_are_no_options() {
+    let ask = " Claude has written up a plan and is ready to execute. Would you like to proceed?";
+    let plan = claude(&format!(
+        " Ready to code?\n\n 1. Read\n 2. Write\n\n{ask}\n\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+    ));
+    assert_eq!(plan.options.iter().map(|option| option.label.as_str()).collect::<Vec<_>>(), ["Yes", "No"]);
+    let cut = claude(&format!(" Ready to code?\n\n 1. Read\n 2. Write\n\n{ask}\n\n Esc to cancel"));
+    assert!(cut.options.is_empty() && cut.truncated, "{cut:?}");
+}
+
+#[test]
+fn a_list_without_its_marked_option_is_truncated() {
+    let read = claude(
+        " Bash command\n\n   ls\n\n Do you want to proceed?\n   1. Yes\n   2. Yes, and don't ask again\n\n Esc to cancel",
+    );
+    assert!(read.truncated);
+    let counted = claude(
+        "Permission Required: Bash command\n\n   ls\n\nDo you want to proceed?\n1. Yes\n2. No\nEnter selection [1-2], or Escape to cancel: 1",
+    );
+    assert!(!counted.truncated, "{counted:?}");
+    let missing = claude(
+        "Permission Required: Bash command\n\n   ls\n\nDo you want to proceed?\n1. Yes\nEnter selection [1-3], or Escape to cancel: 1",
+    );
+    assert!(missing.truncated);
+}
+
+#[test]
+fn the_fingerprint_keeps_still_while_an_answer_is_typed() {
+    let question = |last: &str| {
+        claude(&format!(
+            " ☐ Database\n\nWhich one?\n\n  1. One\n  2. Two\n❯ 3. {last}\n\nEnter to select · ↑/↓ to navigate · Esc to cancel"
+        ))
+    };
+    assert_eq!(question("Type something.").id, question("MariaDB").id);
+    assert_eq!(question("Type something.").id, question("MariaDB please").id);
+    let demo = |typed: &str| {
+        let screen = format!(
+            "> go\n{RULE}\n ? Name\n What shall it be called?\n\n   1. lisa\n ▸ 2. Other…\n{typed}\n enter to submit · esc to go back\n"
+        );
+        prompt("demo", &blank(1_000).title("[!] demo").screen(&screen)).id
+    };
+    assert_eq!(demo(""), demo("      > bart\n"));
+    assert_eq!(demo("      > b\n"), demo("      > bart\n"));
+}

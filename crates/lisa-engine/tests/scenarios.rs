@@ -413,3 +413,52 @@ fn memory_survives_being_stored() {
     let read: lisa_engine::memory::Memory = serde_json::from_str(&stored).expect("memory is read");
     assert_eq!(read, session.memory);
 }
+
+// ---- frozen --------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_turn_that_is_shown_but_has_not_moved_for_a_minute_is_stuck() {
+    let mut session = claude();
+    let look = |at: i64| blank(at).process("claude").title("⠂ Claude Code").screen(&working_screen());
+    session.look(&look(1_000).hook(hook("UserPromptSubmit")));
+    for second in [2, 30, 60] {
+        assert_eq!(session.says(&look(second * 1_000)).0, "in_progress", "after {second} s");
+    }
+    assert_eq!(session.says(&look(62_000)), ("stuck".into(), "frozen".into()));
+    assert_eq!(session.says(&look(900_000)), ("stuck".into(), "frozen".into()));
+    // Any movement is a sign of life: a title, a screen, output, an event.
+    assert_eq!(session.says(&look(901_000).title("⠐ Claude Code")).0, "in_progress");
+    assert_eq!(
+        session.says(&look(990_000).title("⠐ Claude Code").hook(hook("PostToolUse"))).0,
+        "in_progress"
+    );
+    let printed = look(1_100_000).title("⠐ Claude Code").pane(|pane| pane.activity = At(1_099_000));
+    assert_eq!(session.says(&printed).0, "in_progress");
+}
+
+#[test]
+fn a_frozen_screen_never_looks_ready_or_hides_a_prompt() {
+    let mut session = claude();
+    let over = blank(1_000).title("✳ Claude Code").screen(&idle_screen()).hook(hook("Stop"));
+    session.look(&over);
+    let frozen = |at: i64| blank(at).title("⠂ Claude Code").screen(&working_screen());
+    session.look(&frozen(5_000));
+    assert_eq!(session.says(&frozen(70_000)).0, "stuck");
+    let asking = blank(300_000).title("⠂ Claude Code").screen(&permission_screen("make"));
+    session.look(&asking);
+    assert_eq!(
+        session.says(&blank(900_000).title("⠂ Claude Code").screen(&permission_screen("make"))).0,
+        "waiting_input"
+    );
+}
+
+#[test]
+fn background_tasks_count_as_a_list_and_as_a_number() {
+    for (agent, tasks) in [("claude", json!([{"id": "a"}, {"id": "b"}])), ("demo", json!(2))] {
+        let mut session = Session::new(agent);
+        let stop = json!({"hook_event_name": "Stop", "session_id": "s", "background_tasks": tasks});
+        let outcome = session.look(&blank(1_000).hook(stop));
+        assert_eq!(outcome.memory.hooks.background, 2, "{agent}");
+        assert_eq!(outcome.verdict.attention, Attention::Autonomous, "{agent}");
+    }
+}

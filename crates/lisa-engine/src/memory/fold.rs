@@ -235,8 +235,7 @@ impl Fold {
         self.activity = None;
         if let Some(pointer) = &take.background {
             let tasks = crate::profile::lookup(value, pointer);
-            let count = tasks.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
-            self.background = u32::try_from(count).unwrap_or(u32::MAX);
+            self.background = tasks.as_deref().map_or(0, count);
         }
     }
 
@@ -274,6 +273,12 @@ impl Fold {
             self.usage.context_window = Some(window);
         }
     }
+}
+
+/// How many there are: of a list its length, of a number itself.
+fn count(value: &Value) -> u32 {
+    let listed = value.as_array().map(|list| u64::try_from(list.len()).unwrap_or(u64::MAX));
+    u32::try_from(listed.or_else(|| value.as_u64()).unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
 fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {

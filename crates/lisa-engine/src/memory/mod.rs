@@ -7,6 +7,7 @@ pub use fold::{Ask, Fold, Phase, Usage};
 use crate::evidence::{Evidence, Source};
 use crate::observation::At;
 use crate::resolve::Verdict;
+use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ pub struct Memory {
     pub verdict: Option<Verdict>,
     /// The title the pane had before the agent set its own.
     pub first_title: Option<String>,
+    /// The title at the last look, and when it changed.
+    pub title: Output,
     /// What the screen last showed, and when that changed.
     pub output: Output,
     /// The agent's process at the last look.
@@ -56,6 +59,7 @@ impl Default for Memory {
             observed_at: None,
             verdict: None,
             first_title: None,
+            title: Output::default(),
             output: Output::default(),
             agent: Agent::default(),
             asked: false,
@@ -71,7 +75,7 @@ impl Default for Memory {
     }
 }
 
-/// What the screen last showed.
+/// Something that is shown: the screen, the title.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Output {
@@ -79,6 +83,18 @@ pub struct Output {
     pub hash: Option<String>,
     /// When it changed.
     pub changed_at: At,
+}
+
+impl Output {
+    /// Notes what is shown now; says whether that is something else than before.
+    pub(crate) fn note(&mut self, text: &str, at: At) -> bool {
+        let hash: String = Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let changed = self.hash.as_ref() != Some(&hash);
+        if changed {
+            *self = Self { hash: Some(hash), changed_at: at };
+        }
+        changed
+    }
 }
 
 /// The agent's process.

@@ -128,7 +128,7 @@ pub struct Take {
     pub text: Option<String>,
     /// The agent's own word for a failure.
     pub kind: Option<String>,
-    /// A list of background tasks that still run.
+    /// The background tasks that still run: a list, or their number.
     pub background: Option<String>,
     /// The model.
     pub model: Option<String>,

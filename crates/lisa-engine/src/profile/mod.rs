@@ -15,7 +15,8 @@ pub use event::{AskKind, EventRule, Meaning, Stream, Take, Want, lookup};
 pub(crate) use event::{all_hold, number_at, text_at};
 pub use pattern::{Pattern, Rx};
 pub use screen::{
-    Colour, DialogRule, Dialogs, EffectRule, Hint, InputShape, OptionStyle, Region, Screen, Sign, SignSays,
+    Colour, DialogRule, Dialogs, EffectRule, Hint, InputShape, Names, OptionStyle, Region, Screen, Sign,
+    SignSays,
 };
 
 use crate::words::{ErrorKind, PromptKind};

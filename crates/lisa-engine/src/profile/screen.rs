@@ -134,8 +134,14 @@ pub struct Dialogs {
     pub on: Vec<DialogRule>,
     /// What an option does, by how it reads; the first that matches wins.
     pub effect: Vec<EffectRule>,
+    /// Whether one option is marked in every list of options that is not one to tick.
+    pub always_marked: bool,
+    /// Whether a blank line stands above the hint of every dialog that is shown whole.
+    pub hint_apart: bool,
     /// Where the dialog names its tool: group 1.
     pub tool: Option<Rx>,
+    /// What the permission of a tool names, by tool; one that is not listed names neither command nor file.
+    pub names: BTreeMap<String, Names>,
     /// Where a permission shows the command: group 1.
     pub command: Option<Rx>,
     /// Where a permission shows the file: group 1.
@@ -150,6 +156,10 @@ pub struct Dialogs {
     pub tools: BTreeMap<String, AskKind>,
     /// An option that takes an answer in free text.
     pub free_text: Option<Rx>,
+    /// Whether what is typed takes the place of that option's label.
+    pub typed_in_place: bool,
+    /// The line that shows what is typed, where it has one of its own.
+    pub typed: Option<Rx>,
     /// A mark on a list that goes on beyond the screen.
     pub more: Option<Rx>,
     /// Decoration in front of every line of a dialog, to be cut off.
@@ -160,8 +170,18 @@ pub struct Dialogs {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hint {
-    /// How it reads.
+    /// How it reads; group 1, where there is one, is the number of options.
     pub pattern: Pattern,
+}
+
+/// What a permission names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Names {
+    /// The command to run.
+    Command,
+    /// The file to touch.
+    File,
 }
 
 /// A dialog that is known by what it asks.
@@ -177,6 +197,10 @@ pub struct DialogRule {
     /// Whether that line is only a heading, and the next one asks.
     #[serde(default)]
     pub heading: bool,
+    /// Whether that line only opens the dialog, and the options stand below one that asks: where that is not shown,
+    /// no list is one of options.
+    #[serde(default)]
+    pub opens: bool,
     /// Whether the dialog takes free text as its answer.
     #[serde(default)]
     pub free_text: bool,

@@ -3,8 +3,9 @@
 use crate::words::Prompt;
 use md5::{Digest, Md5};
 
-/// Names what is asked. Which option is marked, and text that runs with the clock, do not count.
-pub fn fingerprint(prompt: &Prompt) -> String {
+/// Names what is asked. Which option is marked, what is typed into the option with the key `typed`, and text that runs
+/// with the clock do not count.
+pub fn fingerprint(prompt: &Prompt, typed: Option<&str>) -> String {
     let mut hash = Md5::new();
     let mut add = |text: &str| {
         hash.update(settle(text).as_bytes());
@@ -19,7 +20,7 @@ pub fn fingerprint(prompt: &Prompt) -> String {
     }
     for option in &prompt.options {
         add(&option.key);
-        add(&option.label);
+        add(if typed == Some(option.key.as_str()) { "" } else { &option.label });
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

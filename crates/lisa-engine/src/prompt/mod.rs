@@ -11,10 +11,11 @@ pub use fingerprint::fingerprint;
 
 use crate::memory::Ask;
 use crate::observation::Pane;
-use crate::profile::Profile;
+use crate::profile::{DialogRule, Names, Profile, Rx};
 use crate::screen::Layout;
 use crate::words::{DialogKind, Prompt, PromptKind, PromptStep};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// How many lines at the end of a dialog may carry its hints.
@@ -37,16 +38,17 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
     let lines: Vec<Cow<'_, str>> =
         layout.rows().get(region.clone())?.iter().map(|row| unframe(profile, row)).collect();
     let hinted = hint_lines(profile, &lines);
-    let listed = options::read(profile, &lines, pane.map_or(0, |pane| usize::from(pane.size.0)));
+    let asked = grammar.on.iter().find_map(|rule| {
+        let row = lines.iter().rposition(|line| rule.pattern.is_match(line))?;
+        Some((rule, row))
+    });
+    let from = asked.map_or(0, |(rule, row)| first_option_row(profile, rule, row, &lines));
+    let listed = options::read(profile, &lines, from, pane.map_or(0, |pane| usize::from(pane.size.0)));
     let chosen = listed.options.iter().any(|option| option.selected);
     if hinted.is_empty() && !chosen {
         return None;
     }
 
-    let asked = grammar.on.iter().find_map(|rule| {
-        let row = lines.iter().rposition(|line| rule.pattern.is_match(line))?;
-        Some((rule, row))
-    });
     let text_from = |start: usize| (start..lines.len()).find(|row| is_text(profile, &lines[*row]));
     let title_row = match asked {
         Some((rule, row)) if rule.heading => {
@@ -63,19 +65,23 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         .iter()
         .enumerate()
         .filter(|(row, line)| {
-            *row != title_row && !listed.rows.contains(row) && !hinted.contains(row) && is_text(profile, line)
+            let apart = *row == title_row || listed.rows.contains(row) || hinted.contains(row);
+            let typed = grammar.typed.as_ref().is_some_and(|typed| typed.is_match(line));
+            !apart && !typed && is_text(profile, line)
         })
         .map(|(_, line)| line.trim())
         .collect();
     let body = crate::evidence::shorten(&body.join("\n"), BODY_LIMIT);
-    let find = |pattern: &Option<crate::profile::Rx>| {
-        let pattern = pattern.as_ref()?;
-        let groups = lines.iter().enumerate().filter(|(row, _)| !listed.rows.contains(row));
-        groups.filter_map(|(_, line)| pattern.captures(line)).find_map(|found| {
-            found.iter().skip(1).flatten().next().map(|group| group.as_str().trim().to_owned())
-        })
+    let subject = match asked {
+        Some((rule, row)) if rule.kind == PromptKind::Permission => {
+            Subject::read(profile, &lines, &listed.rows, row)
+        }
+        _ => Subject::default(),
     };
-    let permission = kind == PromptKind::Permission;
+    let cut = options::cut_off(profile, &lines, &hinted, &listed.options);
+    let takes_text = asked.is_some_and(|(rule, _)| rule.free_text);
+    // A dialog of the program's own may be a list without numbers, a question one without any.
+    let unlisted = listed.options.is_empty() && (kind == PromptKind::Dialog || takes_text);
     let starts_above = region.start == 0 && layout.rows().first().is_some_and(|row| !row.is_empty());
     let mut prompt = Prompt {
         id: String::new(),
@@ -83,27 +89,78 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         dialog,
         title: lines.get(title_row).map(|line| line.trim().to_owned()).unwrap_or_default(),
         body,
-        tool: find(&grammar.tool).filter(|_| permission),
-        command: find(&grammar.command).filter(|_| permission),
-        file: find(&grammar.file).filter(|_| permission),
+        tool: subject.tool,
+        command: subject.command,
+        file: subject.file,
         multi: listed.options.iter().any(|option| option.checked.is_some()),
-        free_text: listed.free_text || asked.is_some_and(|(rule, _)| rule.free_text),
-        truncated: listed.truncated || (asked.is_none() && starts_above),
+        free_text: listed.free_text || takes_text,
+        truncated: listed.truncated
+            || cut.below
+            || (cut.unmarked && !unlisted)
+            || (asked.is_none() && starts_above),
         step: step(profile, &lines),
         options: listed.options,
     };
     options::name_effects(profile, &mut prompt);
-    prompt.id = fingerprint(&prompt);
+    prompt.id = name(profile, &prompt);
     Some(prompt)
 }
 
+fn name(profile: &Profile, prompt: &Prompt) -> String {
+    fingerprint(prompt, options::typed_option(profile, prompt).map(|option| option.key.as_str()))
+}
+
+/// The first row that may hold an option. What a permission or a plan is about may be a numbered list itself, so their
+/// options stand below the line that asks.
+fn first_option_row(profile: &Profile, rule: &DialogRule, row: usize, lines: &[Cow<'_, str>]) -> usize {
+    if rule.opens {
+        return lines.len();
+    }
+    let is_option = profile.dialog.option.as_ref().is_some_and(|option| option.is_match(&lines[row]));
+    let below = matches!(rule.kind, PromptKind::Permission | PromptKind::Plan) && !is_option;
+    if below { row + 1 } else { 0 }
+}
+
+/// What a permission is about.
+#[derive(Debug, Default)]
+struct Subject {
+    tool: Option<String>,
+    command: Option<String>,
+    file: Option<String>,
+}
+
+impl Subject {
+    /// Reads it from the dialog's own lines: those below the last line that names a tool, or below the line that asks
+    /// (`asked`). What stands above may be the end of a conversation that quotes another dialog.
+    fn read(profile: &Profile, lines: &[Cow<'_, str>], options: &BTreeSet<usize>, asked: usize) -> Self {
+        let grammar = &profile.dialog;
+        let capture = |pattern: Option<&Rx>, row: usize| {
+            let found = pattern.filter(|_| !options.contains(&row))?.captures(lines.get(row)?)?;
+            found.iter().skip(1).flatten().next().map(|group| group.as_str().trim().to_owned())
+        };
+        let named = (0..lines.len()).rev().find_map(|row| Some((row, capture(grammar.tool.as_ref(), row)?)));
+        let first = named.as_ref().map_or(asked, |(row, _)| asked.min(*row));
+        let find = |pattern: Option<&Rx>| (first..lines.len()).find_map(|row| capture(pattern, row));
+        let names = named.as_ref().and_then(|(_, tool)| grammar.names.get(tool));
+        let told = |names_it: Names| grammar.names.is_empty() || names == Some(&names_it);
+        let file = match named {
+            // The line that asks may name it.
+            None => capture(grammar.file.as_ref(), asked),
+            Some(_) => find(grammar.file.as_ref()).filter(|_| told(Names::File)),
+        };
+        let file = file.or_else(|| find(grammar.file.as_ref()).filter(|_| grammar.names.is_empty()));
+        let command = find(grammar.command.as_ref()).filter(|_| told(Names::Command));
+        Self { tool: named.map(|(_, tool)| tool), command, file }
+    }
+}
+
 /// Fills in what the agent's own words know better than its screen, and names the prompt anew.
-pub fn complete(mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
+pub fn complete(profile: &Profile, mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
     let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind) else { return prompt };
     prompt.tool = ask.tool.clone().or(prompt.tool);
     prompt.command = ask.command.clone().or(prompt.command);
     prompt.file = ask.file.clone().or(prompt.file);
-    prompt.id = fingerprint(&prompt);
+    prompt.id = name(profile, &prompt);
     prompt
 }
 
@@ -125,7 +182,7 @@ pub fn from_ask(ask: &Ask) -> Prompt {
         truncated: true,
         step: None,
     };
-    prompt.id = fingerprint(&prompt);
+    prompt.id = fingerprint(&prompt, None);
     prompt
 }
 

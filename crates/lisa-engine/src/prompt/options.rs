@@ -19,10 +19,12 @@ pub(super) struct Listed {
 }
 
 /// Reads the last list of options: one below the other, or one row of them.
-pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> Listed {
-    let mut listed = numbered(profile, lines, width);
+///
+/// Only lines in `from..` count: a list above the line that asks is one of the text.
+pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], from: usize, width: usize) -> Listed {
+    let mut listed = numbered(profile, lines, from, width);
     if listed.options.is_empty() {
-        listed = in_a_row(profile, lines);
+        listed = in_a_row(profile, lines, from);
     }
     let grammar = &profile.dialog;
     listed.free_text = grammar
@@ -37,12 +39,12 @@ pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> L
     listed
 }
 
-fn numbered(profile: &Profile, lines: &[Cow<'_, str>], width: usize) -> Listed {
+fn numbered(profile: &Profile, lines: &[Cow<'_, str>], from: usize, width: usize) -> Listed {
     let Some(pattern) = &profile.dialog.option else { return Listed::default() };
     let mut listed = Listed::default();
     let mut last_key = 0;
     let mut indent = 0;
-    for (row, line) in lines.iter().enumerate() {
+    for (row, line) in lines.iter().enumerate().skip(from) {
         let Some(found) = pattern.captures(line) else {
             join_wrapped(&mut listed, line, row, indent, lines, width);
             continue;
@@ -91,9 +93,14 @@ fn join_wrapped(
     }
 }
 
-fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>]) -> Listed {
+fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>], from: usize) -> Listed {
     let Some(pattern) = &profile.dialog.option_row else { return Listed::default() };
-    let found = lines.iter().enumerate().rev().find_map(|(row, line)| Some((row, pattern.captures(line)?)));
+    let found = lines
+        .iter()
+        .enumerate()
+        .skip(from)
+        .rev()
+        .find_map(|(row, line)| Some((row, pattern.captures(line)?)));
     let Some((row, found)) = found else { return Listed::default() };
     let text = found.get(1).map_or("", |group| group.as_str());
     let labels = text.split("  ").map(str::trim).filter(|label| !label.is_empty());
@@ -105,6 +112,53 @@ fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>]) -> Listed {
         effect: Effect::Choose,
     });
     Listed { options: options.collect(), rows: BTreeSet::from([row]), ..Listed::default() }
+}
+
+/// Whether rows of the dialog are not on the screen: fewer options than its hint counts, none that is marked where one
+/// always is, or no room left above the hint.
+pub(super) fn cut_off(
+    profile: &Profile,
+    lines: &[Cow<'_, str>],
+    hinted: &[usize],
+    options: &[PromptOption],
+) -> Cut {
+    let grammar = &profile.dialog;
+    let hints = hinted.iter().filter_map(|row| lines.get(*row));
+    let counted: Option<usize> = hints
+        .flat_map(|line| grammar.hint.iter().filter_map(move |hint| hint.pattern.captures(line)))
+        .find_map(|found| found.get(1)?.as_str().parse().ok());
+    let first = hinted.iter().min().and_then(|row| row.checked_sub(1)).and_then(|row| lines.get(row));
+    let close = grammar.hint_apart && first.is_some_and(|line| !line.trim().is_empty());
+    let to_tick = options.iter().any(|option| option.checked.is_some());
+    let marked = options.iter().any(|option| option.selected);
+    Cut {
+        below: counted.map_or(close, |count| options.len() < count),
+        unmarked: grammar.always_marked
+            && !to_tick
+            && !marked
+            && counted.is_none_or(|count| options.len() < count),
+    }
+}
+
+/// What shows that a dialog is cut off.
+pub(super) struct Cut {
+    /// Options are missing at its end.
+    pub(super) below: bool,
+    /// No option is marked, although one must be.
+    pub(super) unmarked: bool,
+}
+
+/// The option that takes free text: known by its label, or, where what is typed takes that one's place, as the one that
+/// is marked.
+pub(super) fn typed_option<'p>(profile: &Profile, prompt: &'p Prompt) -> Option<&'p PromptOption> {
+    let grammar = &profile.dialog;
+    if prompt.kind != PromptKind::Question || !prompt.free_text {
+        return None;
+    }
+    let words = grammar.free_text.as_ref()?;
+    let labelled = prompt.options.iter().find(|option| words.is_match(&option.label));
+    let in_place = grammar.typed_in_place && !prompt.truncated;
+    labelled.or_else(|| prompt.options.iter().find(|option| in_place && option.selected))
 }
 
 /// Says of each option what choosing it does.

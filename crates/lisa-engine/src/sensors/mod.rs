@@ -18,6 +18,7 @@ mod title;
 pub(crate) mod todos;
 mod unreadable;
 
+pub(crate) use timing::OUTPUT_STALE_MS;
 pub use todos::Todos;
 
 use crate::evidence::{Claim, Evidence, Source};

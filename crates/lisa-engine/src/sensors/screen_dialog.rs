@@ -10,7 +10,7 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
     }
     let Some(shown) = look.dialog.clone() else { return Vec::new() };
     let ask = [&look.memory.hooks, &look.memory.notify].into_iter().find_map(|fold| fold.ask.as_ref());
-    let prompt = prompt::complete(shown, ask);
+    let prompt = prompt::complete(look.profile, shown, ask);
     let quote = prompt.title.clone();
     vec![look.standing(Source::Screen, Claim::Dialog { prompt }, &quote)]
 }

@@ -3,6 +3,7 @@
 use super::Look;
 use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::At;
+use crate::resolve::TRANSIENT_EXPIRY_MS;
 
 /// How long a session counts as starting when nothing says that it is up.
 const GRACE_MS: u64 = 60_000;
@@ -24,16 +25,17 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
     let quote = format!("last moved {} s ago", still_for / 1_000);
     if still_for < MOVING_MS {
         evidence.push(Evidence::new(Source::Timing, moved, Claim::Moving, quote));
-    } else if still_for >= OUTPUT_STALE_MS {
+    } else if still_for > TRANSIENT_EXPIRY_MS {
         evidence.push(Evidence::new(Source::Timing, moved, Claim::Still, quote));
     }
     evidence
 }
 
-/// When anything last moved: the screen, the window, the agent's CPU, the run's heartbeat.
+/// When anything last moved: the screen, the title, the window, the agent's CPU.
 pub(crate) fn last_movement(look: &Look<'_>) -> At {
     let window = look.pane().map_or(look.obs.spawned_at, |pane| pane.activity);
     let screen = look.memory.output.changed_at;
     let busy = look.memory.agent.busy_at.unwrap_or(look.obs.spawned_at);
-    [window, screen, busy].into_iter().fold(look.obs.spawned_at, At::max).min(look.now())
+    let title = look.memory.title.changed_at;
+    [window, screen, title, busy].into_iter().fold(look.obs.spawned_at, At::max).min(look.now())
 }
