@@ -380,15 +380,9 @@ fn a_policy_decides_without_keys_and_says_so() {
     engine.spawn(&request).unwrap();
     wait_for(&engine, "policy", "awaiting_permission");
     assert_eq!(status(&engine, "policy").prompt.unwrap().tool.as_deref(), Some("Write"));
-    let events = wait(
-        &engine,
-        &WaitRequest {
-            since: Some(cursor),
-            timeout_s: Some(0.0),
-            ..WaitRequest::default()
-        },
-    )
-    .events;
+    let events =
+        wait(&engine, &WaitRequest { since: Some(cursor), timeout_s: Some(0.0), ..WaitRequest::default() })
+            .events;
     let decided: Vec<&str> = events
         .iter()
         .filter(|event| event.event == EventKind::Policy)
