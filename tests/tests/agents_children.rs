@@ -1,25 +1,28 @@
-//! first look
-#![allow(clippy::unwrap_used, clippy::panic, reason = "whatever fails here fails the test")]
-use lisa_tests::agents::AgentKind;
-use lisa_tests::lab::Lab;
-use lisa_tests::model_server::{Pace, Reply, Scenario};
+//! Real agents as children: each answers a prompt on a scripted model, and what Lisa says of it is compared with the
+//! model server's own log.
 
-fn look(kind: AgentKind) {
-    let scenario =
-        Scenario::new().turn(Reply::new().say_paced(&"Some words. ".repeat(20), Pace::new(12, 150)));
+use lisa_tests::{
+    agents::AgentKind,
+    lab::Lab,
+    model_server::{Pace, Reply, Scenario},
+};
+
+fn answers_a_prompt(kind: AgentKind) {
+    let words = "Some words. ".repeat(20);
+    let scenario = Scenario::new().turn(Reply::new().say_paced(&words, Pace::new(12, 150)));
     let Some(lab) = Lab::new(kind, scenario) else { return };
     let child = lab.child("first", Some("say something"));
     child.asked(1);
-    let s = child.until("ready");
-    eprintln!("{s:#?}");
-    eprintln!("{}", child.explained());
+    child.until("ready");
     child.check();
 }
+
 #[test]
-fn claude() {
-    look(AgentKind::Claude)
+fn claude_answers_a_prompt_and_is_never_called_ready_before() {
+    answers_a_prompt(AgentKind::Claude);
 }
+
 #[test]
-fn codex() {
-    look(AgentKind::Codex)
+fn codex_answers_a_prompt_and_is_never_called_ready_before() {
+    answers_a_prompt(AgentKind::Codex);
 }
