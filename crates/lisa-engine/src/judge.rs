@@ -120,10 +120,9 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
     let mut look = observe::look(session, profile, before, screens, at);
     look.observation.lock_wait_ms = u64::try_from(lock.waited().as_millis()).unwrap_or(u64::MAX);
     look.observation.stream_errors.append(&mut troubles.clone());
-    let stale = record.memory.observed_at.is_some_and(|last| at < last);
     let previous = record.memory.verdict.clone();
     let mut outcome = step(profile, std::mem::take(&mut record.memory), &look.observation);
-    if !stale {
+    if !outcome.stale {
         outcome.memory.offsets.extend(look.offsets);
         record.memory = outcome.memory.clone();
         note_changes(&mut record, session, previous.as_ref(), &outcome.verdict, at, bench.journal);

@@ -63,6 +63,9 @@ pub struct Outcome {
     pub wait_estimate_s: Option<u32>,
     /// What has changed since the last look.
     pub changed: Changed,
+    /// Whether somebody took a later look before this one was judged: then the verdict is theirs, and only the signals
+    /// are this look's.
+    pub stale: bool,
 }
 
 /// What has changed between two looks.
@@ -97,6 +100,7 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
             usage: memory.usage(),
             wait_estimate_s: None,
             changed: Changed::default(),
+            stale,
             memory,
         };
     }
@@ -138,7 +142,18 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     memory.verdict = Some(verdict.clone());
     let usage = memory.usage();
     let wait_estimate_s = wait_estimate(&verdict.state, &signals);
-    Outcome { verdict, memory, evidence, passed_over, decided_by, signals, usage, wait_estimate_s, changed }
+    Outcome {
+        verdict,
+        memory,
+        evidence,
+        passed_over,
+        decided_by,
+        signals,
+        usage,
+        wait_estimate_s,
+        changed,
+        stale: false,
+    }
 }
 
 /// In how many seconds it may be worth looking again at a session in this state.

@@ -4,7 +4,7 @@ use crate::memory::Fold;
 use crate::memory::Phase;
 use crate::observation::{At, Reading};
 use crate::profile::{NativeSays, TitleSays};
-use crate::sensors::{Look, exec_marker, todos};
+use crate::sensors::{Look, exec_marker, process, todos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +99,8 @@ impl Signals {
         let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         let input = look.layout.as_ref().and_then(|layout| layout.input());
         let done = obs.done.seen().filter(|done| done.run_id == obs.run_id);
+        let agent = pane.zip(obs.procs.seen());
+        let agent = agent.and_then(|(pane, procs)| process::find_agent(look.profile, pane.pid, procs));
         Self {
             pane_status: pane.map(|pane| {
                 let failed = pane.exit_signal.is_some() || pane.exit_status.is_some_and(|code| code != 0);
@@ -114,7 +116,7 @@ impl Signals {
             pane_command: pane.map(|pane| pane.command.clone()).filter(|command| !command.is_empty()),
             tmux_read_error: why(&obs.pane),
             capture_error: why(&obs.screen),
-            agent_pid: memory.agent.pid.filter(|_| memory.agent.at == now),
+            agent_pid: agent.map(|agent| agent.pid),
             agent_cpu_permille: memory.agent.cpu_permille.filter(|_| memory.agent.at == now),
             agent_scan_error: why(&obs.procs),
             output_hash: memory.output.hash.clone(),

@@ -285,3 +285,32 @@ fn a_resident_whose_reader_stops_does_not_hold_up_a_pane() {
     assert!(flowed, "the pane is stuck");
     lab.tmux().call(&[Cmd::new("kill-window").args(["-t", &window])]).unwrap();
 }
+
+/// A client whose reader was killed with a reply under way never ends by itself, nor does the server before it.
+#[test]
+fn a_client_that_a_killed_owner_left_behind_is_ended_by_the_next_one_who_connects() {
+    let lab = Lab::new();
+    lab.run("bystander", &["sleep", "60"]);
+    let attach = |owner: &str| {
+        std::process::Command::new("tmux")
+            .arg("-S")
+            .arg(lab.path().join("tmux"))
+            .args(["-C", "attach-session", "-f", "no-output", "-t", "=_lisa"])
+            .env("LISA_CLIENT_OF", owner)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let own = lisa_engine::process::Identity::own().unwrap();
+    let mut kept = attach(&format!("{}:{}", own.pid, own.started));
+    // The number is in use, but the process that had it then is another.
+    let mut orphan = attach(&format!("{}:{}", own.pid, own.started + 1));
+    let clients = || lab.tmux().call(&[Cmd::new("list-clients").args(["-F", "x"])]).unwrap().unwrap();
+    assert!(until(SHORT, || clients()[0].as_ref().unwrap() == b"x\nx\n"), "{:?}", clients());
+    lab.resident().panes(false).unwrap();
+    assert!(until(SHORT, || orphan.try_wait().unwrap().is_some()), "the orphan lives on");
+    assert!(kept.try_wait().unwrap().is_none(), "a client whose owner lives was ended");
+    kept.kill().unwrap();
+    kept.wait().unwrap();
+}

@@ -5,7 +5,10 @@ use crate::docs::{self, Variable};
 use std::collections::BTreeSet;
 
 /// Names that look like a variable and are none, and why.
-const NO_VARIABLES: &[(&str, &str)] = &[("LISA_EXEC_DONE", "a marker in the output of runs to completion")];
+const NO_VARIABLES: &[(&str, &str)] = &[
+    ("LISA_EXEC_DONE", "a marker in the output of runs to completion"),
+    ("LISA_CLIENT_OF", "a mark on Lisa's own tmux clients, which no session gets"),
+];
 
 pub(super) fn variables(tree: &Tree) -> Vec<String> {
     let known = match docs::variables(tree.text(docs::CONFIG)) {

@@ -85,6 +85,14 @@ pub fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|stat| stat.state != b'Z' && stat.state != b'X').map(|stat| stat.started)
 }
 
+/// A variable that a process was started with.
+pub fn variable(pid: u32, name: &str) -> Option<String> {
+    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value =
+        all.split(|byte| *byte == 0).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    value.map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
 /// CPU time that a process has used, in milliseconds, by its own clock.
 pub fn cpu_ms(pid: u32) -> Option<u64> {
     let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;

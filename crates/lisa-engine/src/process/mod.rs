@@ -14,7 +14,7 @@ mod end;
 mod run;
 
 pub use end::end_all;
-pub use platform::{Handle, cpu_ms, group_members, start_time, tree};
+pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variable};
 pub use run::{Output, run};
 
 /// A process that can not be mistaken for a later one with the same number: its id and when it started.

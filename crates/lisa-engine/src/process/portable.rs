@@ -50,6 +50,16 @@ pub fn start_time(pid: u32) -> Option<u64> {
         .map(sysinfo::Process::start_time)
 }
 
+/// A variable that a process was started with.
+pub fn variable(pid: u32, name: &str) -> Option<String> {
+    let pid = sysinfo::Pid::from_u32(pid);
+    let mut system = System::new();
+    let environment = ProcessRefreshKind::nothing().with_environ(sysinfo::UpdateKind::Always).without_tasks();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, environment);
+    let pairs = system.process(pid)?.environ();
+    pairs.iter().find_map(|pair| Some(pair.to_str()?.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+}
+
 /// CPU time that a process has used, in milliseconds.
 pub fn cpu_ms(pid: u32) -> Option<u64> {
     let pid = sysinfo::Pid::from_u32(pid);

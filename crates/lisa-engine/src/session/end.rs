@@ -88,6 +88,10 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
             note("session", &row.session, "it has no folder");
         }
     }
+    let orphans = tmux.end_orphaned_clients()?;
+    if orphans > 0 {
+        note("client", &orphans.to_string(), "the process that connected to tmux was killed");
+    }
     let socket = tmux.socket_path();
     if socket.exists() && tmux.call(&[Cmd::new("display-message").args(["-p", "x"])])?.is_none() {
         let _ = std::fs::remove_file(&socket);

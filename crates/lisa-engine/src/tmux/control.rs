@@ -4,7 +4,7 @@
 //! request, however many a command makes. A thread does nothing but read, so that the server is never held up.
 
 use super::{
-    Capture, Cmd, KEEPER, Reply, Tmux,
+    Capture, Cmd, KEEPER, Reply, Tmux, clients,
     command::line,
     means_no_server,
     proto::{Message, Parser},
@@ -114,6 +114,11 @@ impl Control {
         let Some(connection) = Connection::open(tmux, Arc::clone(&self.listener))? else { return Ok(None) };
         let connection = Arc::new(connection);
         *slot = Some(Arc::clone(&connection));
+        drop(slot);
+        // Whoever was killed before has left a client that can not end by itself.
+        if let Ok(replies) = connection.exchange(&[line(&[clients::list()])], tmux) {
+            replies.first().map(clients::end_orphans);
+        }
         Ok(Some(connection))
     }
 }
@@ -163,6 +168,7 @@ impl Connection {
     fn open(tmux: &Tmux, listener: Arc<Mutex<Option<Listener>>>) -> Result<Option<Self>> {
         let mut command = tmux.command();
         command.args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"]).arg(format!("={KEEPER}"));
+        clients::mark(&mut command);
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = match spawned {
             Ok(child) => child,

@@ -10,12 +10,14 @@
 //! - a paste into a dead pane kills the server: every paste is guarded in the same command list;
 //! - a lost SIGCHLD leaves an exit status empty: the server is told to look again;
 //! - a server without file descriptors hangs every client: its limit is raised, every command has a time-out;
-//! - a client that stops reading freezes the panes: a thread does nothing but read.
+//! - a client that stops reading freezes the panes: a thread does nothing but read;
+//! - a client whose reader was killed stays for good, and keeps the server from ending: the next one ends it ([`clients`]).
 
 pub mod control;
 pub mod pane;
 pub mod proto;
 
+mod clients;
 mod command;
 mod fork;
 mod version;
@@ -263,6 +265,7 @@ impl Tmux {
         command
             .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
             .arg(format!("={session}"));
+        clients::mark(&mut command);
         // Its standard input must stay open: a control client ends when it closes.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }

@@ -97,6 +97,8 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         let Some(pid) = self.server_pid() else { return };
+        // A test that kills processes leaves their clients, and the server ends only after them.
+        let _ = self.tmux().end_orphaned_clients();
         let _ = self.tmux().call(&[Cmd::new("kill-server")]);
         let gone = until(Duration::from_secs(5), || lisa_engine::process::start_time(pid).is_none());
         if !gone && !std::thread::panicking() {

@@ -1,0 +1,55 @@
+//! Lisa's own control clients, and those that an owner who was killed has left behind.
+//!
+//! A control client should end when nobody reads it any more. tmux waits until everything for it is written, though,
+//! and where its reader went away with a reply under way that never comes: the client stays for good, and with it the
+//! server, even after `kill-server`. So each client bears the mark of its owner, and the next one who connects ends
+//! those whose owner is gone.
+
+use super::{Cmd, Reply, Tmux};
+use crate::{
+    error::Result,
+    process::{self, Handle, Identity},
+};
+use rustix::process::Signal;
+use std::process::Command;
+
+/// The variable in a client's environment that names its owner.
+const OWNER: &str = "LISA_CLIENT_OF";
+
+/// Marks a client that is about to be started as this process's own.
+pub(super) fn mark(command: &mut Command) {
+    if let Some(own) = Identity::own() {
+        command.env(OWNER, format!("{}:{}", own.pid, own.started));
+    }
+}
+
+/// The command whose reply [`end_orphans`] reads.
+pub(super) fn list() -> Cmd {
+    Cmd::new("list-clients").args(["-F", "#{client_pid}"])
+}
+
+/// Ends every listed client whose owner is gone; says how many those were.
+pub(super) fn end_orphans(listed: &Reply) -> usize {
+    let Ok(listed) = listed else { return 0 };
+    let text = String::from_utf8_lossy(listed);
+    let pids = text.lines().filter_map(|line| line.trim().parse::<u32>().ok());
+    // Held before its mark is read: what is ended is what was marked, even if the number is given to another.
+    let held = pids.filter_map(|pid| Some((Handle::open(pid).ok()?, process::variable(pid, OWNER)?)));
+    held.filter(|(handle, owner)| is_gone(owner) && handle.signal(Signal::KILL).is_ok()).count()
+}
+
+/// Whether the process that a mark names has ended. A mark that can not be read names nobody.
+fn is_gone(owner: &str) -> bool {
+    let identity = owner
+        .split_once(':')
+        .and_then(|(pid, started)| Some(Identity { pid: pid.parse().ok()?, started: started.parse().ok()? }));
+    identity.is_some_and(|identity| !identity.alive())
+}
+
+impl Tmux {
+    /// Ends control clients whose owner was killed; says how many those were.
+    pub fn end_orphaned_clients(&self) -> Result<usize> {
+        let replies = self.call(&[list()])?.unwrap_or_default();
+        Ok(replies.first().map_or(0, end_orphans))
+    }
+}
