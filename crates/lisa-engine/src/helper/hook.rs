@@ -61,21 +61,22 @@ fn tell(dir: &Path, decision: &policy::Decision, at: i64) {
 }
 
 fn record(dir: &Path, input: &[u8], at: i64) {
-    let payload: serde_json::Value = match serde_json::from_slice(input) {
-        Ok(payload) if input.len() <= MAX => payload,
+    let line = match serde_json::from_slice::<serde_json::Value>(input) {
         Ok(mut payload) => {
-            shorten(&mut payload);
-            payload
+            if input.len() > MAX {
+                shorten(&mut payload);
+            }
+            serde_json::json!({ "at": at, "payload": payload })
         }
-        Err(_) => return,
+        // Nothing can be concluded from it, but whoever asks why must be able to see that it came.
+        Err(error) => serde_json::json!({ "at": at, "malformed": error.to_string() }),
     };
     let path = dir.join("hooks.jsonl");
     if std::fs::metadata(&path).is_ok_and(|found| found.len() > FILE_MAX) {
         let _ = std::fs::rename(&path, dir.join("hooks.old.jsonl"));
     }
-    let line = serde_json::json!({ "at": at, "payload": payload }).to_string();
     if dir.is_dir() {
-        let _ = crate::disk::append_line(&path, &line);
+        let _ = crate::disk::append_line(&path, &line.to_string());
     }
 }
 
@@ -100,7 +101,9 @@ mod tests {
         record(dir.path(), b"{\"hook_event_name\":\n\"Stop\"}", 5);
         record(dir.path(), b"not json", 6);
         let text = std::fs::read_to_string(dir.path().join("hooks.jsonl")).unwrap();
-        assert_eq!(text, "{\"at\":5,\"payload\":{\"hook_event_name\":\"Stop\"}}\n");
+        let (first, second) = text.split_once('\n').unwrap();
+        assert_eq!(first, "{\"at\":5,\"payload\":{\"hook_event_name\":\"Stop\"}}");
+        assert!(second.starts_with("{\"at\":6,\"malformed\":\"expected"), "{second}");
     }
 
     #[test]

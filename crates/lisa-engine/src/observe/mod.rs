@@ -142,8 +142,13 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
 /// A line of `hooks.jsonl` wraps the agent's payload with the time it came.
 fn unwrap_hook(line: Line) -> Line {
     let Ok(value) = &line.payload else { return line };
+    let malformed = value.get("malformed").and_then(serde_json::Value::as_str);
     match (value.get("at").and_then(serde_json::Value::as_i64), value.get("payload")) {
         (Some(at), Some(payload)) => Line { at: At(at), payload: Ok(payload.clone()) },
+        (Some(at), None) if malformed.is_some() => {
+            let why = format!("the agent's hook sent no JSON: {}", malformed.unwrap_or_default());
+            Line { at: At(at), payload: Err(why) }
+        }
         _ => Line { at: line.at, payload: Err("a hook line without time or payload".to_owned()) },
     }
 }
