@@ -167,6 +167,14 @@ impl Record {
         id
     }
 
+    /// Takes back a turn whose prompt was not submitted after all; the one before it is the last one again.
+    pub fn withdraw_turn(&mut self, id: Option<&str>, before: Option<Turn>) {
+        let unused = |turn: &Turn| Some(turn.id.as_str()) == id && !turn.running && turn.ended.is_none();
+        if self.turn.as_ref().is_some_and(unused) {
+            self.turn = before;
+        }
+    }
+
     /// Notes an event, to be written to the journal after the state is.
     pub fn note(
         &mut self,

@@ -7,7 +7,7 @@ mod common;
 use common::{Lab, until};
 use lisa_engine::{
     error::Kind,
-    tmux::{Cmd, Tmux},
+    tmux::{Cmd, Guard, Tmux, Typed},
 };
 use std::{
     os::unix::fs::PermissionsExt,
@@ -197,15 +197,49 @@ fn a_paste_into_a_dying_pane_leaves_the_server_alive() {
         let pane = lab.run(&format!("dying-{round}"), &["sleep", "0.02"]);
         let tmux = lab.tmux();
         for _ in 0..4 {
-            let _ = tmux.paste(&pane, b"hello", lab.path());
+            let _ = tmux.paste(&pane, b"hello", lab.path(), &Guard::alive());
         }
     }
     assert_eq!(lab.server_pid(), Some(server));
     let dead = lab.tmux().panes(false).unwrap().into_iter().find(|row| row.pane.dead).unwrap();
-    assert!(!lab.tmux().paste(&dead.pane_id, b"hello", lab.path()).unwrap());
+    assert_eq!(lab.tmux().paste(&dead.pane_id, b"hello", lab.path(), &Guard::alive()).unwrap(), Typed::Moved);
 }
 
 /// The third: a lost SIGCHLD leaves a pane dead without a status, for good.
+/// What is typed stands in one command list with a condition on what the pane shows.
+#[test]
+fn nothing_is_typed_into_a_pane_that_shows_something_else_by_now() {
+    let lab = Lab::new();
+    let script = "printf 'Do you want 1 of (these)?\\n❯ 1. Yes, it'\\''s #{x}, 50%% ok}\\n  2. Nein, 中文\\n'; exec cat";
+    let pane = lab.run("shown", &["sh", "-c", script]);
+    for tmux in both(&lab) {
+        let look = || {
+            let row = tmux.pane_of("shown", false).unwrap().unwrap();
+            let screen = tmux.screens(&[&pane], false).unwrap().remove(0).unwrap();
+            (row.pane, String::from_utf8(screen).unwrap())
+        };
+        assert!(until(SHORT, || look().1.contains("Nein")));
+        let (row, screen) = look();
+        let press = |guard: &Guard, key: &str| tmux.press(&pane, &[key], guard).unwrap();
+        let same = Guard::of(&row, &screen, 20);
+        tmux.call(&[Cmd::new("copy-mode").args(["-t", &pane])]).unwrap();
+        assert_eq!(press(&same, "a"), Typed::Done, "{same:?}");
+        assert!(until(SHORT, || look().1.ends_with('a')), "{}", look().1);
+        // The cursor has moved with the letter.
+        assert_eq!(press(&same, "b"), Typed::Moved);
+        assert_eq!(tmux.type_text(&pane, "b", &same).unwrap(), Typed::Moved);
+        assert_eq!(tmux.paste(&pane, b"b", lab.path(), &same).unwrap(), Typed::Moved);
+        // The cursor is where it was, but another row is shown.
+        let (row, screen) = look();
+        let other = screen.replace("Nein", "Neun");
+        assert_eq!(press(&Guard::of(&row, &other, 20), "b"), Typed::Moved);
+        assert_eq!(press(&Guard::of(&row, &other, 1), "C-u"), Typed::Done, "only the last row was asked for");
+        assert!(until(SHORT, || !look().1.ends_with('a')));
+        assert!(!look().1.contains('b'));
+    }
+    assert_eq!(lab.tmux().press("%99", &["a"], &Guard::alive()).unwrap(), Typed::Moved, "no such pane");
+}
+
 #[test]
 fn the_exit_status_is_known_within_a_second_of_the_end() {
     let lab = Lab::new();
