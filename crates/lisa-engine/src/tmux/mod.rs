@@ -92,8 +92,9 @@ impl Tmux {
     ///
     /// `Ok(None)` means that no server is running.
     pub fn call(&self, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
-        match &self.control {
-            Some(control) => control.call(self, commands),
+        match self.control.as_ref().map(|control| control.call(self, commands)).transpose()?.flatten() {
+            Some(replies) => Ok(Some(replies)),
+            // That no connection can be made does not mean that no server runs: only a call of its own can tell.
             None => fork::call(self, commands),
         }
     }
@@ -102,8 +103,9 @@ impl Tmux {
     ///
     /// Returns what they printed, joined. `Ok(None)` means that no server is running.
     pub fn call_atomic(&self, commands: &[Cmd]) -> Result<Option<Reply>> {
-        match &self.control {
-            Some(control) => control.call_atomic(self, commands),
+        match self.control.as_ref().map(|control| control.call_atomic(self, commands)).transpose()?.flatten()
+        {
+            Some(reply) => Ok(Some(reply)),
             None => fork::call_atomic(self, commands),
         }
     }
@@ -192,9 +194,14 @@ impl Tmux {
         if captures.is_empty() {
             return Ok(Vec::new());
         }
-        let replies = match &self.control {
-            Some(control) => control.captures(self, captures)?,
-            None => self.call(&captures.iter().map(|capture| capture.command(None)).collect::<Vec<_>>())?,
+        let connected =
+            self.control.as_ref().map(|control| control.captures(self, captures)).transpose()?.flatten();
+        let replies = match connected {
+            Some(replies) => Some(replies),
+            None => {
+                let printed: Vec<Cmd> = captures.iter().map(|capture| capture.command(None)).collect();
+                fork::call(self, &printed)?
+            }
         };
         let Some(mut replies) = replies else {
             return Ok(captures.iter().map(|_| Err("no server running".to_owned())).collect());
@@ -428,11 +435,12 @@ fn timeout_error(limit: Duration) -> Error {
     )
 }
 
-/// Whether tmux says that there is no server, or none that would answer.
+/// Whether tmux says that there is no server. A socket that can not be used for another reason says nothing of the kind.
 fn means_no_server(stderr: &str) -> bool {
-    ["no server running", "error connecting to", "server exited", "lost server"]
-        .iter()
-        .any(|phrase| stderr.contains(phrase))
+    let absent = ["(No such file or directory)", "(Connection refused)"];
+    let unconnected = stderr.contains("error connecting to") && absent.iter().any(|why| stderr.contains(why));
+    unconnected
+        || ["no server running", "server exited", "lost server"].iter().any(|phrase| stderr.contains(phrase))
 }
 
 fn server_environment(env: &Environment) -> Vec<(OsString, OsString)> {
@@ -457,4 +465,17 @@ fn socket_dir(env: &[(OsString, OsString)]) -> PathBuf {
     let base =
         env.iter().find(|(name, _)| name == "TMUX_TMPDIR").map_or_else(|| "/tmp".into(), |(_, v)| v.clone());
     PathBuf::from(base).join(format!("tmux-{}", rustix::process::geteuid().as_raw()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_can_not_be_reached_is_not_one_that_is_gone() {
+        assert!(means_no_server("no server running on /tmp/tmux-0/lisa"));
+        assert!(means_no_server("error connecting to /x/lisa (No such file or directory)"));
+        assert!(!means_no_server("error connecting to /x/lisa (Permission denied)"));
+        assert!(!means_no_server("error connecting to /x/lisa (Too many open files)"));
+    }
 }
