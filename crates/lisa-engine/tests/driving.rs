@@ -184,6 +184,46 @@ fn text_never_answers_a_dialog() {
     }
 }
 
+/// A dialog that comes up between the look and the key must not get the key.
+#[test]
+fn a_dialog_that_comes_up_while_something_is_sent_is_not_answered() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    for round in 0..8 {
+        let name = format!("late-{round}");
+        let prompt = format!("!think {}ms ; !permission Bash rm -rf build", 150 + 37 * round);
+        engine.spawn(&demo(&lab, &name, Some(&prompt))).unwrap();
+        let request = SendRequest {
+            session: name.clone(),
+            text: Some("go on".to_owned()),
+            queue: true,
+            replace_draft: true,
+            ..SendRequest::default()
+        };
+        let refused =
+            until(SHORT, || engine.send(&request).unwrap().receipt.refusal == Some(Refusal::PromptOpen));
+        assert!(refused, "{:?}", status(&engine, &name));
+        assert_eq!(answers(&lab, &name), Vec::<serde_json::Value>::new(), "round {round} was answered");
+        assert_eq!(status(&engine, &name).state, StateName::AwaitingPermission, "round {round}");
+        engine.kill(&KillRequest { session: name, force: true }).unwrap();
+    }
+}
+
+#[test]
+fn what_is_cut_off_can_still_be_denied() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut request = demo(&lab, "small", Some("!permission Bash rm -rf build ; !say gone"));
+    request.size = Some(Size { columns: 60, rows: 6 });
+    engine.spawn(&request).unwrap();
+    assert!(until(SHORT, || status(&engine, "small").prompt.is_some()), "{:?}", status(&engine, "small"));
+    let answered = answer(&engine, "small", "deny");
+    assert_eq!(answered.effect, Some(Effect::Deny));
+    let log = answers(&lab, "small");
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(!log[0]["choice"].to_string().contains("Yes"), "{log:?}");
+}
+
 #[test]
 fn the_gate_says_why_it_is_shut_and_what_to_do() {
     let lab = Lab::new();
@@ -420,6 +460,58 @@ fn a_session_that_ended_is_resumed_under_its_name() {
     assert_eq!(resumed.action.done, "resumed");
     let session = wait_for(&engine, "back", "ready");
     assert_ne!(session.run_id, run);
+    assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
+}
+
+#[test]
+fn two_who_resume_a_session_make_one_of_it_and_one_who_fails_leaves_it_as_it_was() {
+    let lab = Lab::with(&[("LISA_MAX_SESSIONS", "2")]);
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "back", Some("!exit 3"))).unwrap();
+    let before = wait_for(&engine, "back", "exited");
+    let request = ResumeRequest { session: "back".into(), ..ResumeRequest::default() };
+    let mut caller = lab.caller();
+    caller.helper = vec!["/nonexistent/helper".to_owned()];
+    let error = Engine::open(caller).unwrap().resume(&request).unwrap_err();
+    assert!(matches!(error.kind(), Kind::LaunchFailed | Kind::AgentMissing), "{error}");
+    let after = status(&engine, "back");
+    assert_eq!((after.state, after.run_id), (StateName::Exited, before.run_id), "{}", after.reason);
+
+    // Whatever held the places: a resumed session takes one as well.
+    for name in ["one", "two"] {
+        engine.spawn(&demo(&lab, name, None)).unwrap();
+    }
+    assert_eq!(engine.resume(&request).unwrap_err().kind(), Kind::SessionLimit);
+    engine.kill(&KillRequest { session: "one".into(), force: true }).unwrap();
+
+    let done: Vec<String> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..2)
+            .map(|_| {
+                let (other, request) = (lab.engine(), &request);
+                scope.spawn(move || other.resume(request).unwrap().action.done)
+            })
+            .collect();
+        tries.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    assert!(done.contains(&"resumed".to_owned()) && done.contains(&"already_running".to_owned()), "{done:?}");
+    wait_for(&engine, "back", "ready");
+}
+
+#[test]
+fn a_session_is_resumed_after_its_server_has_gone() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "back", Some("!say first"))).unwrap();
+    wait_for(&engine, "back", "ready");
+    let server = lab.server_pid().unwrap();
+    let pid = rustix::process::Pid::from_raw(server as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(until(SHORT, || lisa_engine::process::start_time(server).is_none()));
+    let request =
+        ResumeRequest { session: "back".into(), wait_ready_s: Some(10.0), ..ResumeRequest::default() };
+    assert_eq!(engine.resume(&request).unwrap().action.done, "resumed");
+    assert_eq!(send(&engine, "back", "!say second").receipt.delivered, Delivery::Submitted);
+    wait_for(&engine, "back", "ready");
     assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
 }
 
