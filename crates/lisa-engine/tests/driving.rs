@@ -11,7 +11,7 @@ use lisa_engine::{
     error::Kind,
     words::{Attention, Effect, ErrorKind, PromptKind, StateName, Status},
 };
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt, time::Duration};
 
 const SHORT: Duration = Duration::from_secs(15);
 
@@ -184,29 +184,89 @@ fn text_never_answers_a_dialog() {
     }
 }
 
+/// An engine in whose lab something happens once, just before a tmux command that contains `before` is run.
+fn disturbed(lab: &Lab, before: &str, happens: &str) -> Engine {
+    let folder = lab.path().join("disturbed");
+    std::fs::create_dir_all(&folder).unwrap();
+    let real = std::process::Command::new("sh").args(["-c", "command -v tmux"]).output().unwrap().stdout;
+    let real = format!("{} -S {}", String::from_utf8(real).unwrap().trim(), lab.socket().display());
+    let happened = folder.join("happened");
+    let _ = std::fs::remove_file(&happened);
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *{before}*) if [ ! -e {mark} ]; then touch {mark}; T='{real}'; {happens}; fi;; esac\nexec {program} \"$@\"\n",
+        mark = happened.display(),
+        program = real.split(' ').next().unwrap(),
+    );
+    let program = folder.join("tmux");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut caller = lab.caller();
+    let pairs = lab.env.iter().map(|(k, v)| (k.clone(), v.clone())).chain([("PATH".into(), path.into())]);
+    caller.env = lisa_engine::config::Environment::from_pairs(pairs);
+    Engine::open(caller).unwrap()
+}
+
+/// Waits, in the words of a shell, until a session shows a text.
+fn until_shown(session: &str, text: &str) -> String {
+    format!("until $T capture-pane -p -t ={session}: | grep -q '{text}'; do sleep 0.02; done")
+}
+
 /// A dialog that comes up between the look and the key must not get the key.
 #[test]
-fn a_dialog_that_comes_up_while_something_is_sent_is_not_answered() {
+fn a_dialog_that_comes_up_just_before_the_enter_is_not_answered() {
+    let lab = Lab::new();
+    let (flag, waits) = (lab.path().join("now"), lab.path().join("waits"));
+    std::fs::write(&waits, format!("until test -e {}; do sleep 0.02; done", flag.display())).unwrap();
+    let script = format!("!run sh {} ; !permission Bash rm -rf build", waits.display());
+    lab.engine().spawn(&demo(&lab, "late", Some(&script))).unwrap();
+    assert!(until(SHORT, || status(&lab.engine(), "late").state == StateName::Working));
+    let comes_up = format!("touch {}; {}", flag.display(), until_shown("late", " 1[.] "));
+    let request = SendRequest {
+        session: "late".to_owned(),
+        text: Some("go on".to_owned()),
+        queue: true,
+        ..SendRequest::default()
+    };
+    let receipt = disturbed(&lab, "Enter", &comes_up).send(&request).unwrap().receipt;
+    assert_eq!((receipt.delivered, receipt.refusal), (Delivery::Refused, Some(Refusal::PromptOpen)));
+    assert!(receipt.hint.unwrap().contains("not submitted"));
+    assert_eq!(answers(&lab, "late"), Vec::<serde_json::Value>::new());
+    assert_eq!(status(&lab.engine(), "late").state, StateName::AwaitingPermission);
+}
+
+#[test]
+fn a_menu_that_somebody_opens_just_before_the_paste_gets_nothing() {
+    let lab = Lab::new();
+    lab.engine().spawn(&demo(&lab, "menu", None)).unwrap();
+    let opens = format!("$T send-keys -t =menu: /model Enter; {}", until_shown("menu", " 1[.] "));
+    let engine = disturbed(&lab, "paste-buffer", &opens);
+    let receipt = send(&engine, "menu", "2").receipt;
+    assert_eq!(receipt.refusal, Some(Refusal::PromptOpen), "{receipt:?}");
+    assert!(!receipt.hint.unwrap().contains("not submitted"), "nothing was pasted");
+    assert_eq!(answers(&lab, "menu"), Vec::<serde_json::Value>::new());
+}
+
+/// Somebody at the terminal answers first, and the next prompt is there already when the key comes.
+#[test]
+fn an_answer_never_hits_the_prompt_that_came_after_the_one_that_was_read() {
     let lab = Lab::new();
     let engine = lab.engine();
-    for round in 0..8 {
-        let name = format!("late-{round}");
-        let prompt = format!("!think {}ms ; !permission Bash rm -rf build", 150 + 37 * round);
-        engine.spawn(&demo(&lab, &name, Some(&prompt))).unwrap();
-        let request = SendRequest {
-            session: name.clone(),
-            text: Some("go on".to_owned()),
-            queue: true,
-            replace_draft: true,
-            ..SendRequest::default()
-        };
-        let refused =
-            until(SHORT, || engine.send(&request).unwrap().receipt.refusal == Some(Refusal::PromptOpen));
-        assert!(refused, "{:?}", status(&engine, &name));
-        assert_eq!(answers(&lab, &name), Vec::<serde_json::Value>::new(), "round {round} was answered");
-        assert_eq!(status(&engine, &name).state, StateName::AwaitingPermission, "round {round}");
-        engine.kill(&KillRequest { session: name, force: true }).unwrap();
-    }
+    let script = "!permission Bash one ; !permission Bash two ; !say done";
+    engine.spawn(&demo(&lab, "swap", Some(script))).unwrap();
+    let first = wait_for(&engine, "swap", "awaiting_permission").prompt.unwrap();
+    let somebody = format!("$T send-keys -t =swap: 1; {}", until_shown("swap", "^ *two$"));
+    let request = AnswerRequest {
+        session: "swap".into(),
+        choice: Some("allow_always".into()),
+        prompt_id: Some(first.id),
+        ..AnswerRequest::default()
+    };
+    let error = disturbed(&lab, "send-keys", &somebody).answer(&request).unwrap_err();
+    assert_eq!(error.kind(), Kind::PromptChanged, "{error}");
+    let log = answers(&lab, "swap");
+    assert_eq!(log.len(), 1, "only the person's own answer: {log:?}");
+    assert_eq!(status(&engine, "swap").prompt.unwrap().command.as_deref(), Some("two"));
 }
 
 #[test]
