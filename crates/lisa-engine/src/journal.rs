@@ -19,7 +19,6 @@ use std::{
     collections::HashSet,
     fs,
     io::Write,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -128,10 +127,9 @@ impl Journal {
                 path
             }
         };
-        fs::OpenOptions::new()
+        disk::private_options()
             .append(true)
             .create(true)
-            .mode(0o600)
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| Error::io("append to", &path, &error))?;
@@ -153,8 +151,8 @@ impl Journal {
         let mut found = Read { events: Vec::new(), cursor: since, more: false };
         let begin = segments.iter().rposition(|segment| segment.first <= since + 1).unwrap_or(0);
         for segment in segments.get(begin..).unwrap_or_default() {
-            // One that another process has dropped meanwhile has nothing that is still wanted.
-            let Some(bytes) = disk::read(&segment.path)? else { continue };
+            // Another process dropped it since the list was made: what was in it is missed, and that must be said.
+            let Some(bytes) = disk::read(&segment.path)? else { return self.read(since, limit, pass) };
             let lines = disk::whole_lines(&bytes).0;
             for line in &lines[segment.seen(&lines, since)..] {
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else { continue };
@@ -281,7 +279,7 @@ impl Segment {
     /// Cuts off what a writer that was killed left behind its last whole line.
     fn cut_to(&self, whole: u64) -> Result<()> {
         let io = |error: std::io::Error| Error::io("mend", &self.path, &error);
-        let file = fs::OpenOptions::new().write(true).open(&self.path).map_err(io)?;
+        let file = disk::private_options().write(true).open(&self.path).map_err(io)?;
         if file.metadata().map_err(io)?.len() > whole { file.set_len(whole).map_err(io) } else { Ok(()) }
     }
 }

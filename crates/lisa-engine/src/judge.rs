@@ -167,6 +167,14 @@ impl Record {
         id
     }
 
+    /// Takes back a turn whose prompt was not submitted after all; the one before it is the last one again.
+    pub fn withdraw_turn(&mut self, id: Option<&str>, before: Option<Turn>) {
+        let unused = |turn: &Turn| Some(turn.id.as_str()) == id && !turn.running && turn.ended.is_none();
+        if self.turn.as_ref().is_some_and(unused) {
+            self.turn = before;
+        }
+    }
+
     /// Notes an event, to be written to the journal after the state is.
     pub fn note(
         &mut self,
@@ -337,11 +345,16 @@ pub fn write_record(folder: &Folder, record: &Record) -> crate::error::Result<()
 
 /// Writes what was noted, and is not there yet, to the journal and to the session's own list of events.
 pub fn flush(folder: &Folder, record: &Record, journal: &Journal) -> crate::error::Result<()> {
-    if record.outbox.is_empty() {
+    tell(folder, &record.outbox, record.outbox_since, journal)
+}
+
+/// Writes events that are not there yet to both. `since` is a cursor that is older than all of them.
+pub fn tell(folder: &Folder, events: &[Entry], since: u64, journal: &Journal) -> crate::error::Result<()> {
+    if events.is_empty() {
         return Ok(());
     }
     let own = folder.file("events.jsonl");
-    for event in journal.append(&record.outbox, record.outbox_since)? {
+    for event in journal.append(events, since)? {
         if let Ok(line) = serde_json::to_string(&event) {
             // The journal has it; this file is only the session's own, quicker view.
             let _ = disk::append_line(&own, &line);

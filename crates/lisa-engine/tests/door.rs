@@ -7,7 +7,7 @@ mod common;
 use common::{Lab, until};
 use lisa_engine::{
     error::Kind,
-    tmux::{Cmd, Tmux},
+    tmux::{Cmd, Guard, Tmux, Typed},
 };
 use std::{
     os::unix::fs::PermissionsExt,
@@ -141,6 +141,42 @@ fn a_server_that_does_not_answer_is_a_clear_error() {
     }
 }
 
+/// A pipe holds 64 KiB; what is asked about hundreds of sessions is more.
+#[test]
+fn a_long_request_to_a_server_that_does_not_read_ends_in_time() {
+    let lab = Lab::new();
+    lab.run("one", &["sleep", "60"]);
+    let pid = lab.server_pid().unwrap();
+    let mut tmux = lab.resident();
+    tmux.panes(false).unwrap();
+    tmux.set_timeout(Duration::from_millis(300));
+    let long = vec![Cmd::new("display-message").arg("-p").arg("x".repeat(400)); 1000];
+    signal(pid, rustix::process::Signal::STOP);
+    let (done, outcome) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send((tmux.call(&long).map_err(|error| error.kind()), tmux, long)));
+    let answered = outcome.recv_timeout(SHORT);
+    signal(pid, rustix::process::Signal::CONT);
+    let (answer, mut tmux, long) = answered.unwrap();
+    assert_eq!(answer.unwrap_err(), Kind::TmuxTimeout);
+    tmux.set_timeout(SHORT);
+    assert_eq!(tmux.call(&long).unwrap().unwrap().len(), 1000, "it goes on when the server does");
+}
+
+/// Somebody may end the session that residents attach to; the others are there all the same.
+#[test]
+fn a_resident_that_can_not_attach_still_sees_the_sessions() {
+    let lab = Lab::new();
+    let pane = lab.run("one", &["sleep", "60"]);
+    let tmux = lab.resident();
+    assert_eq!(tmux.panes(false).unwrap().len(), 1);
+    lab.tmux().call(&[Cmd::new("kill-session").args(["-t", "=_lisa"])]).unwrap();
+    assert!(until(SHORT, || tmux.panes(false).unwrap().len() == 1), "{:?}", tmux.panes(false));
+    for _ in 0..3 {
+        assert_eq!(tmux.panes(false).unwrap().len(), 1);
+        assert!(tmux.screens(&[&pane], false).unwrap()[0].is_ok());
+    }
+}
+
 fn signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
@@ -197,15 +233,67 @@ fn a_paste_into_a_dying_pane_leaves_the_server_alive() {
         let pane = lab.run(&format!("dying-{round}"), &["sleep", "0.02"]);
         let tmux = lab.tmux();
         for _ in 0..4 {
-            let _ = tmux.paste(&pane, b"hello", lab.path());
+            let _ = tmux.paste(&pane, b"hello", lab.path(), &Guard::alive());
         }
     }
     assert_eq!(lab.server_pid(), Some(server));
     let dead = lab.tmux().panes(false).unwrap().into_iter().find(|row| row.pane.dead).unwrap();
-    assert!(!lab.tmux().paste(&dead.pane_id, b"hello", lab.path()).unwrap());
+    assert_eq!(lab.tmux().paste(&dead.pane_id, b"hello", lab.path(), &Guard::alive()).unwrap(), Typed::Moved);
 }
 
 /// The third: a lost SIGCHLD leaves a pane dead without a status, for good.
+#[test]
+fn what_was_typed_and_not_read_is_known() {
+    let lab = Lab::new();
+    for (name, program, read) in [("reads", "cat", true), ("does-not", "sleep 60", false)] {
+        let pane = lab.run(name, &["sh", "-c", &format!("echo up; exec {program}")]);
+        let screen = || lab.tmux().screens(&[&pane], false).unwrap().remove(0).unwrap();
+        assert!(until(SHORT, || screen().starts_with(b"up")));
+        let ask = Cmd::new("display-message").args(["-p", "-t", &pane, "#{pane_tty}"]);
+        let printed = lab.tmux().call(&[ask]).unwrap().unwrap().remove(0).unwrap();
+        let terminal = String::from_utf8(printed).unwrap();
+        let unread = || lisa_engine::process::unread(std::path::Path::new(terminal.trim())).unwrap();
+        assert_eq!(unread(), 0);
+        lab.tmux().press(&pane, &["a", "Enter"], &Guard::alive()).unwrap();
+        assert!(until(SHORT, || (unread() == 0) == read), "{name}: {}", unread());
+        assert_eq!(unread() == 0, read, "{name}");
+    }
+}
+
+/// What is typed stands in one command list with a condition on what the pane shows.
+#[test]
+fn nothing_is_typed_into_a_pane_that_shows_something_else_by_now() {
+    let lab = Lab::new();
+    let script = "printf 'Do you want 1 of (these)?\\n❯ 1. Yes, it'\\''s #{x}, 50%% ok}\\n  2. Nein, 中文\\n'; exec cat";
+    let pane = lab.run("shown", &["sh", "-c", script]);
+    for tmux in both(&lab) {
+        let look = || {
+            let row = tmux.pane_of("shown", false).unwrap().unwrap();
+            let screen = tmux.screens(&[&pane], false).unwrap().remove(0).unwrap();
+            (row.pane, String::from_utf8(screen).unwrap())
+        };
+        assert!(until(SHORT, || look().1.contains("Nein")));
+        let (row, screen) = look();
+        let press = |guard: &Guard, key: &str| tmux.press(&pane, &[key], guard).unwrap();
+        let same = Guard::of(&row, &screen, 20);
+        tmux.call(&[Cmd::new("copy-mode").args(["-t", &pane])]).unwrap();
+        assert_eq!(press(&same, "a"), Typed::Done, "{same:?}");
+        assert!(until(SHORT, || look().1.ends_with('a')), "{}", look().1);
+        // The cursor has moved with the letter.
+        assert_eq!(press(&same, "b"), Typed::Moved);
+        assert_eq!(tmux.type_text(&pane, "b", &same).unwrap(), Typed::Moved);
+        assert_eq!(tmux.paste(&pane, b"b", lab.path(), &same).unwrap(), Typed::Moved);
+        // The cursor is where it was, but another row is shown.
+        let (row, screen) = look();
+        let other = screen.replace("Nein", "Neun");
+        assert_eq!(press(&Guard::of(&row, &other, 20), "b"), Typed::Moved);
+        assert_eq!(press(&Guard::of(&row, &other, 1), "C-u"), Typed::Done, "only the last row was asked for");
+        assert!(until(SHORT, || !look().1.ends_with('a')));
+        assert!(!look().1.contains('b'));
+    }
+    assert_eq!(lab.tmux().press("%99", &["a"], &Guard::alive()).unwrap(), Typed::Moved, "no such pane");
+}
+
 #[test]
 fn the_exit_status_is_known_within_a_second_of_the_end() {
     let lab = Lab::new();

@@ -11,7 +11,7 @@ use lisa_engine::{
     error::Kind,
     words::{Attention, Effect, ErrorKind, PromptKind, StateName, Status},
 };
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt, time::Duration};
 
 const SHORT: Duration = Duration::from_secs(15);
 
@@ -70,7 +70,9 @@ fn a_prompt_is_submitted_proven_and_its_turn_ends_once() {
     assert_eq!(spawned.session.state, StateName::Ready, "{}", spawned.session.reason);
     let sent = send(&engine, "a", "!think 300ms ; !say All is well.");
     assert_eq!(sent.receipt.delivered, Delivery::Submitted);
-    assert_eq!(sent.receipt.evidence.as_deref(), Some("hook"));
+    // Its own word, by whichever way it came first.
+    let evidence = sent.receipt.evidence.unwrap_or_default();
+    assert!(["hook", "transcript"].contains(&evidence.as_str()), "{evidence}");
     let turn = sent.receipt.turn.unwrap();
     let ended = wait(
         &engine,
@@ -180,6 +182,106 @@ fn text_never_answers_a_dialog() {
         assert_eq!(answers(&lab, name), Vec::<serde_json::Value>::new(), "{name} was answered");
         engine.kill(&KillRequest { session: (*name).to_owned(), force: true }).unwrap();
     }
+}
+
+/// An engine in whose lab something happens once, just before a tmux command that contains `before` is run.
+fn disturbed(lab: &Lab, before: &str, happens: &str) -> Engine {
+    let folder = lab.path().join("disturbed");
+    std::fs::create_dir_all(&folder).unwrap();
+    let real = std::process::Command::new("sh").args(["-c", "command -v tmux"]).output().unwrap().stdout;
+    let real = format!("{} -S {}", String::from_utf8(real).unwrap().trim(), lab.socket().display());
+    let happened = folder.join("happened");
+    let _ = std::fs::remove_file(&happened);
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *{before}*) if [ ! -e {mark} ]; then touch {mark}; T='{real}'; {happens}; fi;; esac\nexec {program} \"$@\"\n",
+        mark = happened.display(),
+        program = real.split(' ').next().unwrap(),
+    );
+    let program = folder.join("tmux");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut caller = lab.caller();
+    let pairs = lab.env.iter().map(|(k, v)| (k.clone(), v.clone())).chain([("PATH".into(), path.into())]);
+    caller.env = lisa_engine::config::Environment::from_pairs(pairs);
+    Engine::open(caller).unwrap()
+}
+
+/// Waits, in the words of a shell, until a session shows a text.
+fn until_shown(session: &str, text: &str) -> String {
+    format!("until $T capture-pane -p -t ={session}: | grep -q '{text}'; do sleep 0.02; done")
+}
+
+/// A dialog that comes up between the look and the key must not get the key.
+#[test]
+fn a_dialog_that_comes_up_just_before_the_enter_is_not_answered() {
+    let lab = Lab::new();
+    let (flag, waits) = (lab.path().join("now"), lab.path().join("waits"));
+    std::fs::write(&waits, format!("until test -e {}; do sleep 0.02; done", flag.display())).unwrap();
+    let script = format!("!run sh {} ; !permission Bash rm -rf build", waits.display());
+    lab.engine().spawn(&demo(&lab, "late", Some(&script))).unwrap();
+    assert!(until(SHORT, || status(&lab.engine(), "late").state == StateName::Working));
+    let comes_up = format!("touch {}; {}", flag.display(), until_shown("late", " 1[.] "));
+    let request = SendRequest {
+        session: "late".to_owned(),
+        text: Some("go on".to_owned()),
+        queue: true,
+        ..SendRequest::default()
+    };
+    let receipt = disturbed(&lab, "Enter", &comes_up).send(&request).unwrap().receipt;
+    assert_eq!((receipt.delivered, receipt.refusal), (Delivery::Refused, Some(Refusal::PromptOpen)));
+    assert!(receipt.hint.unwrap().contains("not submitted"));
+    assert_eq!(answers(&lab, "late"), Vec::<serde_json::Value>::new());
+    assert_eq!(status(&lab.engine(), "late").state, StateName::AwaitingPermission);
+}
+
+#[test]
+fn a_menu_that_somebody_opens_just_before_the_paste_gets_nothing() {
+    let lab = Lab::new();
+    lab.engine().spawn(&demo(&lab, "menu", None)).unwrap();
+    let opens = format!("$T send-keys -t =menu: /model Enter; {}", until_shown("menu", " 1[.] "));
+    let engine = disturbed(&lab, "paste-buffer", &opens);
+    let receipt = send(&engine, "menu", "2").receipt;
+    assert_eq!(receipt.refusal, Some(Refusal::PromptOpen), "{receipt:?}");
+    assert!(!receipt.hint.unwrap().contains("not submitted"), "nothing was pasted");
+    assert_eq!(answers(&lab, "menu"), Vec::<serde_json::Value>::new());
+}
+
+/// Somebody at the terminal answers first, and the next prompt is there already when the key comes.
+#[test]
+fn an_answer_never_hits_the_prompt_that_came_after_the_one_that_was_read() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let script = "!permission Bash one ; !permission Bash two ; !say done";
+    engine.spawn(&demo(&lab, "swap", Some(script))).unwrap();
+    let first = wait_for(&engine, "swap", "awaiting_permission").prompt.unwrap();
+    let somebody = format!("$T send-keys -t =swap: 1; {}", until_shown("swap", "^ *two$"));
+    let request = AnswerRequest {
+        session: "swap".into(),
+        choice: Some("allow_always".into()),
+        prompt_id: Some(first.id),
+        ..AnswerRequest::default()
+    };
+    let error = disturbed(&lab, "send-keys", &somebody).answer(&request).unwrap_err();
+    assert_eq!(error.kind(), Kind::PromptChanged, "{error}");
+    let log = answers(&lab, "swap");
+    assert_eq!(log.len(), 1, "only the person's own answer: {log:?}");
+    assert_eq!(status(&engine, "swap").prompt.unwrap().command.as_deref(), Some("two"));
+}
+
+#[test]
+fn what_is_cut_off_can_still_be_denied() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut request = demo(&lab, "small", Some("!permission Bash rm -rf build ; !say gone"));
+    request.size = Some(Size { columns: 60, rows: 6 });
+    engine.spawn(&request).unwrap();
+    assert!(until(SHORT, || status(&engine, "small").prompt.is_some()), "{:?}", status(&engine, "small"));
+    let answered = answer(&engine, "small", "deny");
+    assert_eq!(answered.effect, Some(Effect::Deny));
+    let log = answers(&lab, "small");
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(!log[0]["choice"].to_string().contains("Yes"), "{log:?}");
 }
 
 #[test]
@@ -418,6 +520,58 @@ fn a_session_that_ended_is_resumed_under_its_name() {
     assert_eq!(resumed.action.done, "resumed");
     let session = wait_for(&engine, "back", "ready");
     assert_ne!(session.run_id, run);
+    assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
+}
+
+#[test]
+fn two_who_resume_a_session_make_one_of_it_and_one_who_fails_leaves_it_as_it_was() {
+    let lab = Lab::with(&[("LISA_MAX_SESSIONS", "2")]);
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "back", Some("!exit 3"))).unwrap();
+    let before = wait_for(&engine, "back", "exited");
+    let request = ResumeRequest { session: "back".into(), ..ResumeRequest::default() };
+    let mut caller = lab.caller();
+    caller.helper = vec!["/nonexistent/helper".to_owned()];
+    let error = Engine::open(caller).unwrap().resume(&request).unwrap_err();
+    assert!(matches!(error.kind(), Kind::LaunchFailed | Kind::AgentMissing), "{error}");
+    let after = status(&engine, "back");
+    assert_eq!((after.state, after.run_id), (StateName::Exited, before.run_id), "{}", after.reason);
+
+    // Whatever held the places: a resumed session takes one as well.
+    for name in ["one", "two"] {
+        engine.spawn(&demo(&lab, name, None)).unwrap();
+    }
+    assert_eq!(engine.resume(&request).unwrap_err().kind(), Kind::SessionLimit);
+    engine.kill(&KillRequest { session: "one".into(), force: true }).unwrap();
+
+    let done: Vec<String> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..2)
+            .map(|_| {
+                let (other, request) = (lab.engine(), &request);
+                scope.spawn(move || other.resume(request).unwrap().action.done)
+            })
+            .collect();
+        tries.into_iter().map(|handle| handle.join().unwrap()).collect()
+    });
+    assert!(done.contains(&"resumed".to_owned()) && done.contains(&"already_running".to_owned()), "{done:?}");
+    wait_for(&engine, "back", "ready");
+}
+
+#[test]
+fn a_session_is_resumed_after_its_server_has_gone() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "back", Some("!say first"))).unwrap();
+    wait_for(&engine, "back", "ready");
+    let server = lab.server_pid().unwrap();
+    let pid = rustix::process::Pid::from_raw(server as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(until(SHORT, || lisa_engine::process::start_time(server).is_none()));
+    let request =
+        ResumeRequest { session: "back".into(), wait_ready_s: Some(10.0), ..ResumeRequest::default() };
+    assert_eq!(engine.resume(&request).unwrap().action.done, "resumed");
+    assert_eq!(send(&engine, "back", "!say second").receipt.delivered, Delivery::Submitted);
+    wait_for(&engine, "back", "ready");
     assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
 }
 

@@ -344,10 +344,13 @@ fn cleanup_takes_the_dead_and_leaves_the_living() {
     std::fs::create_dir(&torn).unwrap();
     std::fs::set_permissions(&torn, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::fs::write(torn.join("meta.json"), "{\"schema\":").unwrap();
+    // What somebody left who was killed while it removed a session.
+    std::fs::create_dir(lab.config.state_dir.join("sessions/.gone-1")).unwrap();
     assert!(until(SHORT, || status(&engine, "dead").state == StateName::Exited));
     let mut removed: Vec<String> = engine.cleanup().unwrap().removed.into_iter().map(|r| r.name).collect();
     removed.sort();
-    assert_eq!(removed, ["dead", "torn"]);
+    assert_eq!(removed, ["1", "dead", "torn"]);
+    assert_eq!(entries(&lab.config.state_dir.join("sessions")), ["lives"]);
     assert_eq!(engine.names().unwrap(), ["lives"]);
 }
 
@@ -443,6 +446,59 @@ fn comes_and_goes_for_another_test() {
         assert!(!engine.exists(&name).unwrap());
     }
     assert_eq!(own(), before, "descriptors were left open");
+}
+
+/// Everything that Lisa keeps is this user's alone, and holds no secret that came as environment.
+#[test]
+fn what_is_kept_is_private_and_holds_no_secret() {
+    use std::os::unix::fs::MetadataExt;
+    let lab = Lab::with(&[("CALLERS_TOKEN", "sk-from-the-caller-1234567890")]);
+    let engine = lab.engine();
+    let secret = "sk-of-the-session-0987654321";
+    let env = || [("API_KEY".to_owned(), secret.to_owned())].into();
+    let mut kept = common::demo(&lab, "kept", Some("!permission Bash git status ; !say done"));
+    kept.env = env();
+    kept.policy = Some(PermissionPolicy { allow: vec!["Bash(git *)".into()], deny: Vec::new() });
+    engine.spawn(&kept).unwrap();
+    let mut run =
+        command("run", &["sh", "-c", "test -n \"$API_KEY\" && test -n \"$CALLERS_TOKEN\"; sleep 3"]);
+    run.mode = Mode::Exec;
+    run.env = env();
+    engine.spawn(&run).unwrap();
+    assert!(until(SHORT, || status(&engine, "kept").state == StateName::Ready));
+    assert!(until(SHORT, || status(&engine, "run").state == StateName::Exited));
+    assert_eq!(status(&engine, "run").exit.unwrap().code, Some(0), "it had both");
+    let mut folders = vec![lab.config.state_dir.clone()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            // The agent's own files are as it makes them; the folder keeps them private.
+            if !["native.json", "transcript.jsonl"].contains(&entry.file_name().to_str().unwrap()) {
+                assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{}", path.display());
+            }
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            assert!(!text.contains(secret) && !text.contains("sk-from-the-caller"), "{}", path.display());
+            files.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    for name in [
+        "meta.json",
+        "state.json",
+        "hooks.jsonl",
+        "events.jsonl",
+        "policy.json",
+        "done",
+        "heartbeat",
+        "output.txt",
+    ] {
+        assert!(files.iter().any(|file| file == name), "{name} is not among {files:?}");
+    }
 }
 
 #[test]

@@ -65,6 +65,16 @@ fn what_the_hook_says_completes_what_the_screen_shows() {
 }
 
 #[test]
+fn a_hook_that_comes_after_the_dialog_and_tells_nothing_new_does_not_rename_it() {
+    let look = || blank(1_000).title("✳ x");
+    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "make all"}});
+    let plain = prompt("claude", &look().screen(&permission_screen("make all")));
+    let told = prompt("claude", &look().screen(&permission_screen("make all")).hook(hook));
+    assert_eq!((told.tool.as_deref(), told.command.as_deref()), (Some("Bash"), Some("make all")));
+    assert_eq!(plain.id, told.id, "who read it before the hook came means the same prompt");
+}
+
+#[test]
 fn the_fingerprint_keeps_still_while_the_cursor_moves_and_changes_with_the_question() {
     let screen = permission_screen("make");
     let moved = screen.replace(" ❯ 1. Yes", "   1. Yes").replace("   3. No", " ❯ 3. No");

@@ -127,7 +127,8 @@ fn read_from(mut file: File, offset: u64, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn private_options() -> OpenOptions {
+/// For files that only this user can read, and never through a symlink.
+pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0));
     options

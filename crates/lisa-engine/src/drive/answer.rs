@@ -1,19 +1,29 @@
 //! Answering what an agent asks: only the prompt that was read, only by its options, and proven to be gone.
 
-use super::{Driver, choice};
+use super::{
+    DIALOG_ROWS, Driver, MOVED_MAX,
+    choice::{self, Way},
+    guard,
+};
 use crate::{
     api::{AnswerRequest, AnswerResponse, EventKind},
     engine::{Engine, next_step, now},
     error::{Error, Kind, Result},
-    judge::Note,
-    session::find::Sighting,
+    judge::{Judged, Note},
     text::without_controls,
-    words::{Effect, Prompt, PromptKind},
+    tmux::Typed,
+    words::{Effect, Prompt, PromptKind, PromptOption},
 };
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 /// How long a dialog may take to go away after it was answered.
 const GONE_LIMIT: Duration = Duration::from_secs(8);
+/// How long a key may take to show its effect, and how long a digit alone may take to be the answer.
+const YIELD_LIMIT: Duration = Duration::from_millis(1500);
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long text may take to show in a dialog, and how many of its last letters and digits must.
+const SHOW_LIMIT: Duration = Duration::from_secs(5);
+const TAIL_CHARS: usize = 8;
 /// How many pages a form may have.
 const PAGES_MAX: usize = 20;
 
@@ -69,25 +79,14 @@ fn check(request: &AnswerRequest) -> Result<Vec<String>> {
 impl Driver<'_> {
     fn answer(&self, choices: &[String], text: Option<&str>, id: Option<&str>) -> Result<(Prompt, Chosen)> {
         let (sighting, judged) = self.look()?;
-        let Some(first) = judged.outcome.verdict.state.prompt().cloned() else {
-            return Err(Error::new(
-                Kind::NoPrompt,
-                format!("`{}` asks nothing; it is {}", self.name, judged.outcome.verdict.state.name()),
-                "somebody may have answered already: look with session_status",
-            ));
-        };
-        if let Some(id) = id.filter(|id| *id != first.id) {
-            return Err(Error::new(
-                Kind::PromptChanged,
-                format!("the prompt `{id}` is not open any more; `{}` asks: {}", self.name, first.title),
-                format!("read it (its id is {}) and answer that one", first.id),
-            ));
-        }
+        let first =
+            judged.outcome.verdict.state.prompt().filter(|prompt| id.is_none_or(|id| id == prompt.id));
+        let first = first.cloned().ok_or_else(|| self.changed(id.unwrap_or_default(), &judged))?;
         let mut all = Chosen { words: Vec::new(), effect: None };
         let mut rest = choices;
         let mut page = first.clone();
         for _ in 0..PAGES_MAX {
-            let chosen = self.answer_page(&sighting, &page, &mut rest, text)?;
+            let chosen = self.answer_page(&page, &mut rest, text)?;
             all.words.extend(chosen.words);
             all.effect = all.effect.or(chosen.effect);
             let Some(next) = self.next_page(&page)? else { break };
@@ -108,22 +107,15 @@ impl Driver<'_> {
     }
 
     /// Answers what is shown now, with as many of the choices as that takes.
-    fn answer_page(
-        &self,
-        sighting: &Sighting,
-        page: &Prompt,
-        rest: &mut &[String],
-        text: Option<&str>,
-    ) -> Result<Chosen> {
+    fn answer_page(&self, page: &Prompt, rest: &mut &[String], text: Option<&str>) -> Result<Chosen> {
         if let (Some(text), true) = (text, rest.is_empty()) {
-            return self.answer_in_words(sighting, page, text);
+            return self.answer_in_words(page, text);
         }
         if is_review(page) && rest.is_empty() {
             // Everything was answered; what is left is to send it off.
             let submit =
                 page.options.iter().find(|option| option.effect != Effect::Deny).or(page.options.first());
-            let submit = submit.ok_or_else(|| choice_missing(page))?;
-            self.press_all(sighting, &choice::keys(page, submit, &self.profile.keys))?;
+            self.choose(page, submit.ok_or_else(|| choice_missing(page))?)?;
             return Ok(Chosen { words: Vec::new(), effect: None });
         }
         if page.multi {
@@ -133,22 +125,111 @@ impl Driver<'_> {
                 return Err(choice_missing(page));
             }
             for option in &known {
-                self.press_all(sighting, &choice::tick(page, option))?;
+                self.tick(page, option)?;
             }
             *rest = &rest[known.len()..];
             let words = known.iter().map(|option| option.label.clone()).collect();
-            self.submit_list(sighting, page)?;
+            self.submit_list(page)?;
             return Ok(Chosen { words, effect: None });
         }
         let Some((word, after)) = rest.split_first() else { return Err(choice_missing(page)) };
-        let option = choice::find(page, word)?.clone();
         *rest = after;
-        self.press_all(sighting, &choice::keys(page, &option, &self.profile.keys))?;
+        let option = match choice::find(page, word) {
+            Ok(option) => option,
+            // Where the option that denies is cut off, or there is none, the dialog can still be closed.
+            Err(_) if choice::denies(page, word) => {
+                self.press_in(page, |_| Some(self.profile.keys.dismiss.clone()))?;
+                return Ok(Chosen { words: vec!["closed".to_owned()], effect: Some(Effect::Deny) });
+            }
+            Err(error) => return Err(error),
+        };
+        self.choose(page, option)?;
         Ok(Chosen { words: vec![option.label.clone()], effect: Some(option.effect) })
     }
 
-    /// Opens the option that takes free text, types, and sends it off.
-    fn answer_in_words(&self, sighting: &Sighting, page: &Prompt, text: &str) -> Result<Chosen> {
+    /// Chooses an option and, in a prompt that takes one, answers it.
+    pub(super) fn choose(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
+        match choice::way(page, option, &self.profile.keys) {
+            Way::Key => self.press_in(page, |_| Some(option.key.clone())).map(drop),
+            Way::KeyEnter => {
+                self.press_in(page, |_| Some(option.key.clone()))?;
+                // Some dialogs take the digit alone as the answer.
+                let (gone, ..) =
+                    self.watch(SETTLE, |_, judged| shows(judged, page).is_none().then_some(()))?;
+                if gone.is_none() {
+                    self.press_in(page, |_| Some("Enter".to_owned()))?;
+                }
+                Ok(())
+            }
+            Way::Arrows(back, on) => {
+                self.mark(page, option, back, on)?;
+                self.press_in(page, |shown| is_marked(shown, option).then(|| "Enter".to_owned()))?
+                    .map(drop)
+                    .ok_or_else(|| self.unsteady(page))
+            }
+        }
+    }
+
+    /// Moves the mark to an option, key by key, each from a fresh look.
+    fn mark(&self, page: &Prompt, option: &PromptOption, back: &str, on: &str) -> Result<()> {
+        for _ in 0..=2 * page.options.len() {
+            let step = |shown: &Prompt| {
+                let at = |wanted: &dyn Fn(&PromptOption) -> bool| shown.options.iter().position(wanted);
+                let (marked, target) =
+                    (at(&|other| other.selected), at(&|other: &PromptOption| other.key == option.key)?);
+                match marked.map(|marked| target.cmp(&marked)) {
+                    Some(std::cmp::Ordering::Equal) => None,
+                    Some(std::cmp::Ordering::Less) => Some(back.to_owned()),
+                    Some(std::cmp::Ordering::Greater) | None => Some(on.to_owned()),
+                }
+            };
+            let Some(before) = self.press_in(page, step)? else { break };
+            self.await_change(page, &before)?;
+        }
+        Ok(())
+    }
+
+    /// Ticks an option of a list, unless it is ticked.
+    fn tick(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
+        let ticked = |shown: &Prompt| {
+            shown.options.iter().any(|other| other.key == option.key && other.checked == Some(true))
+        };
+        if ticked(page) {
+            return Ok(());
+        }
+        let key = match choice::is_digit(&option.key) {
+            true => option.key.clone(),
+            false => {
+                self.mark(page, option, "Up", "Down")?;
+                "Space".to_owned()
+            }
+        };
+        self.press_in(page, |shown| (!ticked(shown)).then(|| key.clone()))?;
+        let (done, ..) =
+            self.watch(YIELD_LIMIT, |_, judged| shows(judged, page).is_none_or(ticked).then_some(()))?;
+        done.ok_or_else(|| self.unsteady(page))
+    }
+
+    /// Sends a ticked list off: by the row behind its last option where it has one, else with Enter.
+    fn submit_list(&self, page: &Prompt) -> Result<()> {
+        for _ in 0..=page.options.len() {
+            let (_, judged) = self.look()?;
+            // A list that closes by itself once something is chosen needs nothing more.
+            if judged.outcome.verdict.state.prompt().is_none() {
+                return Ok(());
+            }
+            let shown = shows(&judged, page).ok_or_else(|| self.changed(&page.id, &judged))?;
+            if !shown.options.iter().any(|option| option.selected) {
+                break;
+            }
+            let Some(before) = self.press_in(page, |_| Some("Down".to_owned()))? else { break };
+            self.await_change(page, &before)?;
+        }
+        self.press_in(page, |_| Some("Enter".to_owned())).map(drop)
+    }
+
+    /// Opens the option that takes free text, types, and sends it off once it shows.
+    fn answer_in_words(&self, page: &Prompt, text: &str) -> Result<Chosen> {
         if !page.free_text {
             let options: Vec<&str> = page.options.iter().map(|option| option.label.as_str()).collect();
             return Err(Error::new(
@@ -159,56 +240,94 @@ impl Driver<'_> {
         }
         let opens = |label: &str| self.profile.dialog.free_text.as_ref().is_some_and(|rx| rx.is_match(label));
         if let Some(option) = page.options.iter().find(|option| opens(&option.label)) {
-            self.press_all(sighting, &choice::keys(page, option, &self.profile.keys))?;
-            thread::sleep(Duration::from_millis(150));
+            self.choose(page, option)?;
+            // Typed into a list that is not open for text, a digit would choose something else.
+            let (open, ..) = self.watch(YIELD_LIMIT, |_, judged| {
+                shows(judged, page).is_some_and(|shown| is_marked(shown, option)).then_some(())
+            })?;
+            open.ok_or_else(|| self.unsteady(page))?;
         }
         let words = without_controls(text).replace('\n', " ");
         for chunk in words.chars().collect::<Vec<_>>().chunks(200) {
             let chunk: String = chunk.iter().collect();
-            self.type_out(sighting, &chunk)?;
+            self.type_in(page, &chunk)?;
         }
-        thread::sleep(Duration::from_millis(150));
-        self.press(sighting, &["Enter"])?;
+        let tail = squeezed(&words);
+        let tail = &tail[tail.char_indices().rev().nth(TAIL_CHARS - 1).map_or(0, |(at, _)| at)..];
+        let (shown, ..) = self.watch(SHOW_LIMIT, |_, judged| {
+            let screen = judged.observation.screen.seen()?;
+            (shows(judged, page).is_some() && squeezed(screen).contains(tail)).then_some(())
+        })?;
+        shown.ok_or_else(|| self.unsteady(page))?;
+        self.press_in(page, |_| Some("Enter".to_owned()))?;
         Ok(Chosen { words: vec![words], effect: None })
     }
 
-    fn type_out(&self, sighting: &Sighting, text: &str) -> Result<()> {
-        if let Some(row) = &sighting.pane {
-            self.engine.tmux().type_text(&row.pane_id, text)?;
+    /// Presses one key in the dialog. Which one follows from a fresh look at it, and it is pressed only if that look
+    /// saw the same prompt and the pane still shows it. Returns what that look saw; `None` if no key was wanted.
+    fn press_in(&self, page: &Prompt, key: impl Fn(&Prompt) -> Option<String>) -> Result<Option<Prompt>> {
+        for _ in 0..MOVED_MAX {
+            let (sighting, judged) = self.look()?;
+            let shown = shows(&judged, page).ok_or_else(|| self.changed(&page.id, &judged))?;
+            let Some(key) = key(shown) else { return Ok(None) };
+            match self.press((&sighting, &judged), DIALOG_ROWS, &[&key])? {
+                Typed::Done => return Ok(Some(shown.clone())),
+                Typed::Moved => {}
+                Typed::Gone => return Err(self.changed(&page.id, &judged)),
+            }
         }
-        Ok(())
+        Err(self.unsteady(page))
     }
 
-    fn press_all(&self, sighting: &Sighting, keys: &[String]) -> Result<()> {
-        for key in keys {
-            if !self.press(sighting, &[key])? {
-                return Err(Error::new(
-                    Kind::NoPrompt,
-                    format!("`{}` has ended", self.name),
-                    "look with session_status",
-                ));
+    /// Types into the dialog, under the same conditions as a key.
+    fn type_in(&self, page: &Prompt, text: &str) -> Result<()> {
+        for _ in 0..MOVED_MAX {
+            let look = self.look()?;
+            let (sighting, judged) = (&look.0, &look.1);
+            shows(judged, page).ok_or_else(|| self.changed(&page.id, judged))?;
+            let (Some(row), Some(guard)) = (&sighting.pane, guard((sighting, judged), DIALOG_ROWS)) else {
+                continue;
+            };
+            match self.engine.tmux().type_text(&row.pane_id, text, &guard)? {
+                Typed::Done => return Ok(()),
+                Typed::Moved => {}
+                Typed::Gone => return Err(self.changed(&page.id, judged)),
             }
-            thread::sleep(Duration::from_millis(30));
         }
-        Ok(())
+        Err(self.unsteady(page))
     }
 
-    /// Sends a ticked list off: by its own row where it has one, else with Enter.
-    fn submit_list(&self, sighting: &Sighting, page: &Prompt) -> Result<()> {
-        let (_, _, judged) = self.watch(Duration::from_millis(300), |_, judged| {
-            let shown = judged.outcome.verdict.state.prompt()?;
-            (shown.options != page.options).then_some(())
-        })?;
-        let keys = match judged.outcome.verdict.state.prompt() {
-            Some(shown) if shown.kind == page.kind => {
-                let at = shown.options.iter().position(|option| option.selected).unwrap_or(0);
-                let mut keys = vec!["Down".to_owned(); shown.options.len().saturating_sub(at)];
-                keys.push("Enter".to_owned());
-                keys
-            }
-            _ => return Ok(()),
-        };
-        self.press_all(sighting, &keys)
+    /// Waits until a key has had its effect on the dialog's marks.
+    fn await_change(&self, page: &Prompt, before: &Prompt) -> Result<()> {
+        self.watch(YIELD_LIMIT, |_, judged| {
+            shows(judged, page).is_none_or(|shown| shown.options != before.options).then_some(())
+        })
+        .map(drop)
+    }
+
+    /// What the caller wants to answer is not asked any more.
+    fn changed(&self, id: &str, judged: &Judged) -> Error {
+        match judged.outcome.verdict.state.prompt() {
+            None => Error::new(
+                Kind::NoPrompt,
+                format!("`{}` asks nothing; it is {}", self.name, judged.outcome.verdict.state.name()),
+                "somebody may have answered already: look with session_status",
+            ),
+            Some(other) => Error::new(
+                Kind::PromptChanged,
+                format!("the prompt `{id}` is not open any more; `{}` asks: {}", self.name, other.title),
+                format!("read it (its id is {}) and answer that one", other.id),
+            ),
+        }
+    }
+
+    /// The dialog does not do what it should; nothing more is pressed.
+    fn unsteady(&self, page: &Prompt) -> Error {
+        Error::new(
+            Kind::AnswerUnconfirmed,
+            format!("`{}` still asks: {}", self.name, page.title),
+            "look with read_session view=screen before answering again",
+        )
     }
 
     /// Waits until the page is gone; returns what is asked next, if anything is.
@@ -222,14 +341,22 @@ impl Driver<'_> {
                 None => Some(None),
             }
         })?;
-        next.ok_or_else(|| {
-            Error::new(
-                Kind::AnswerUnconfirmed,
-                format!("`{}` still asks: {}", self.name, page.title),
-                "look with read_session view=screen before answering again",
-            )
-        })
+        next.ok_or_else(|| self.unsteady(page))
     }
+}
+
+/// The prompt that a look shows, if it is this one.
+fn shows<'a>(judged: &'a Judged, page: &Prompt) -> Option<&'a Prompt> {
+    judged.outcome.verdict.state.prompt().filter(|shown| shown.id == page.id)
+}
+
+fn is_marked(shown: &Prompt, option: &PromptOption) -> bool {
+    shown.options.iter().any(|other| other.key == option.key && other.selected)
+}
+
+/// Letters and digits alone: how a text is wrapped and framed does not matter.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// Whether what is asked next belongs to the same form.

@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, Kind, Result, printable},
     profile::{Keys, OptionStyle},
-    words::{Effect, Prompt, PromptOption},
+    words::{Effect, Prompt, PromptKind, PromptOption},
 };
 
 /// The option that a choice names: by its key, its effect, its label, or the beginning of its label.
@@ -34,51 +34,42 @@ pub fn find<'a>(prompt: &'a Prompt, choice: &str) -> Result<&'a PromptOption> {
     })
 }
 
-/// The keys that choose one option and, in a prompt that takes one, answer it.
-pub fn keys(prompt: &Prompt, option: &PromptOption, keys: &Keys) -> Vec<String> {
-    let style = keys.choose_in.get(&prompt.kind).copied().unwrap_or(keys.choose);
-    let digit = option.key.len() == 1 && option.key.bytes().all(|byte| byte.is_ascii_digit());
-    let by_arrows = |back: &str, on: &str| {
-        let at = |wanted: &PromptOption| {
-            prompt.options.iter().position(|option| option.key == wanted.key).unwrap_or(0)
-        };
-        let selected = prompt.options.iter().find(|option| option.selected).map_or(0, at);
-        let target = at(option);
-        let (key, steps) =
-            if target < selected { (back, selected - target) } else { (on, target - selected) };
-        let mut pressed = vec![key.to_owned(); steps];
-        pressed.push("Enter".to_owned());
-        pressed
-    };
-    match style {
-        OptionStyle::Digit if digit => vec![option.key.clone()],
-        OptionStyle::DigitEnter if digit => vec![option.key.clone(), "Enter".to_owned()],
-        OptionStyle::Horizontal => by_arrows("Left", "Right"),
-        OptionStyle::Digit | OptionStyle::DigitEnter | OptionStyle::Vertical => by_arrows("Up", "Down"),
+/// How an option is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Its key alone.
+    Key,
+    /// Its key, then Enter.
+    KeyEnter,
+    /// Arrows until it is marked, then Enter: the one back, and the one on.
+    Arrows(&'static str, &'static str),
+}
+
+/// How this option of a prompt is chosen, by the agent's own way.
+pub fn way(prompt: &Prompt, option: &PromptOption, keys: &Keys) -> Way {
+    match keys.choose_in.get(&prompt.kind).copied().unwrap_or(keys.choose) {
+        OptionStyle::Digit if is_digit(&option.key) => Way::Key,
+        OptionStyle::DigitEnter if is_digit(&option.key) => Way::KeyEnter,
+        OptionStyle::Horizontal => Way::Arrows("Left", "Right"),
+        OptionStyle::Digit | OptionStyle::DigitEnter | OptionStyle::Vertical => Way::Arrows("Up", "Down"),
     }
 }
 
-/// The keys that tick an option in a list that takes several.
-pub fn tick(prompt: &Prompt, option: &PromptOption) -> Vec<String> {
-    if option.checked == Some(true) {
-        return Vec::new();
-    }
-    if option.key.len() == 1 && option.key.bytes().all(|byte| byte.is_ascii_digit()) {
-        return vec![option.key.clone()];
-    }
-    let selected = prompt.options.iter().position(|option| option.selected).unwrap_or(0);
-    let target = prompt.options.iter().position(|other| other.key == option.key).unwrap_or(0);
-    let (key, steps) =
-        if target < selected { ("Up", selected - target) } else { ("Down", target - selected) };
-    let mut pressed = vec![key.to_owned(); steps];
-    pressed.push("Space".to_owned());
-    pressed
+/// Whether an option's key is a single digit that can be pressed.
+pub fn is_digit(key: &str) -> bool {
+    key.len() == 1 && key.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a choice that is none of the options means to deny a prompt, which closing it does. A dialog of the
+/// program's own is left alone: closing one may end the agent.
+pub fn denies(prompt: &Prompt, choice: &str) -> bool {
+    let wanted = Effect::parse(&choice.trim().to_lowercase());
+    wanted == Some(Effect::Deny) && prompt.kind != PromptKind::Dialog
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::PromptKind;
 
     fn option(key: &str, label: &str, effect: Effect) -> PromptOption {
         PromptOption { key: key.into(), label: label.into(), selected: key == "1", checked: None, effect }
@@ -130,13 +121,20 @@ mod tests {
     #[test]
     fn the_keys_follow_the_profiles_way() {
         let prompt = permission();
-        let with = |choose| Keys { choose, ..Keys::default() };
-        assert_eq!(keys(&prompt, &prompt.options[2], &with(OptionStyle::Digit)), ["3"]);
-        assert_eq!(keys(&prompt, &prompt.options[2], &with(OptionStyle::DigitEnter)), ["3", "Enter"]);
-        assert_eq!(
-            keys(&prompt, &prompt.options[2], &with(OptionStyle::Vertical)),
-            ["Down", "Down", "Enter"]
-        );
-        assert_eq!(keys(&prompt, &prompt.options[0], &with(OptionStyle::Horizontal)), ["Enter"]);
+        let with = |choose| way(&prompt, &prompt.options[2], &Keys { choose, ..Keys::default() });
+        assert_eq!(with(OptionStyle::Digit), Way::Key);
+        assert_eq!(with(OptionStyle::DigitEnter), Way::KeyEnter);
+        assert_eq!(with(OptionStyle::Vertical), Way::Arrows("Up", "Down"));
+        assert_eq!(with(OptionStyle::Horizontal), Way::Arrows("Left", "Right"));
+        let tenth = option("10", "Ten", Effect::Choose);
+        assert_eq!(way(&prompt, &tenth, &Keys::default()), Way::Arrows("Up", "Down"));
+    }
+
+    #[test]
+    fn a_prompt_without_an_option_that_denies_can_be_denied_and_a_dialog_can_not() {
+        let mut prompt = permission();
+        assert!(denies(&prompt, "deny") && !denies(&prompt, "3") && !denies(&prompt, "allow_once"));
+        prompt.kind = PromptKind::Dialog;
+        assert!(!denies(&prompt, "deny"));
     }
 }

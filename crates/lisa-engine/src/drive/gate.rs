@@ -47,8 +47,10 @@ pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Al
     if matches!(state, State::Starting) {
         return Gate::NotYet;
     }
-    if known_by_process && signals.agent_pid.is_none() && signals.agent_scan_error.is_none() {
-        return Gate::Shut(Refusal::NotAgent);
+    if known_by_process && signals.agent_pid.is_none() {
+        // Where processes can not be read, something else may sit there as well.
+        let unread = signals.agent_scan_error.is_some();
+        return Gate::Shut(if unread { Refusal::NotReady } else { Refusal::NotAgent });
     }
     if signals.draft.is_some() && !allows.replace_draft {
         return Gate::Shut(Refusal::DraftPresent);

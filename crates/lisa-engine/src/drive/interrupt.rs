@@ -1,11 +1,12 @@
 //! Stopping a turn, and clearing what that put back into the input box.
 
-use super::Driver;
+use super::{BOX_ROWS, Driver, MOVED_MAX};
 use crate::{
     api::{ActResponse, Action, EventKind, SessionRequest},
     engine::{Engine, next_step, now},
     error::Result,
     judge::Note,
+    tmux::Typed,
     words::{State, StateName},
 };
 use std::time::Duration;
@@ -17,13 +18,17 @@ impl Engine {
     /// Stops the turn that runs. An agent that does not work is left alone.
     pub fn interrupt(&self, request: &SessionRequest) -> Result<ActResponse> {
         let driver = Driver::take(self, &request.session)?;
-        let (sighting, judged) = driver.look()?;
+        let (mut sighting, mut judged) = driver.look()?;
         let was = judged.outcome.verdict.status();
         let mut done = "not_working";
         let mut detail = None;
-        let working = matches!(judged.outcome.verdict.state, State::Working { .. });
         let draft_before = judged.outcome.signals.draft.is_some();
-        if working {
+        for _ in 0..MOVED_MAX {
+            // Looked at anew each time: in a dialog the same key would be an answer.
+            if !matches!(judged.outcome.verdict.state, State::Working { .. }) {
+                done = "not_working";
+                break;
+            }
             let stopping = |stopping: bool| {
                 driver.update(&sighting, |record| {
                     if let Some(turn) = &mut record.turn {
@@ -32,7 +37,13 @@ impl Engine {
                 })
             };
             stopping(true)?;
-            driver.press(&sighting, &[&driver.profile.keys.interrupt])?;
+            let pressed = driver.press((&sighting, &judged), BOX_ROWS, &[&driver.profile.keys.interrupt])?;
+            if pressed != Typed::Done {
+                stopping(false)?;
+                (sighting, judged) = driver.look()?;
+                done = "not_confirmed";
+                continue;
+            }
             let (stopped, ..) = driver.watch(STOP_LIMIT, |_, judged| {
                 (judged.outcome.verdict.state.name() != StateName::Working).then_some(())
             })?;
@@ -40,19 +51,22 @@ impl Engine {
             if stopped.is_none() {
                 stopping(false)?;
             }
-            let (_, judged) = driver.look()?;
+            let (_, after) = driver.look()?;
             // A turn that had shown nothing yet comes back as a draft; left there, it would join the next prompt.
-            if !draft_before && judged.outcome.signals.draft.is_some() {
-                driver.press(&sighting, &[&driver.profile.keys.clear])?;
-                detail = Some("the prompt came back into the input box and was cleared".to_owned());
+            if !draft_before && after.outcome.signals.draft.is_some() {
+                let cleared = driver.clear_box()?;
+                let left = "the prompt came back into the input box and could not be cleared";
+                let gone = "the prompt came back into the input box and was cleared";
+                detail = Some(if cleared { gone } else { left }.to_owned());
             }
             let journal = self.journal()?;
-            let state = judged.outcome.verdict.state.clone();
+            let state = after.outcome.verdict.state.clone();
             driver.update(&sighting, |record| {
                 let mut note = Note::line(done);
                 note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
                 record.note(&driver.name, EventKind::Interrupt, &state, now(), note, &journal);
             })?;
+            break;
         }
         let (sighting, judged) = driver.look()?;
         let session = self.describe(&sighting, &judged, false);

@@ -1,7 +1,8 @@
 //! Driving: the one write gate, answers, interrupts.
 //!
 //! Whatever is typed into a session is typed here, by one process at a time (the session's drive lock), after a look
-//! and before a proof. The gate is shut unless that look says that it is open.
+//! and before a proof. The gate is shut unless that look says that it is open, and a key goes only to a pane that
+//! still shows what the look saw.
 
 pub mod choice;
 pub mod gate;
@@ -18,8 +19,10 @@ use crate::{
     engine::Engine,
     error::{Error, Result},
     judge::{self, Judged, Record},
+    observation::Reading,
     profile::Profile,
     session::find::Sighting,
+    tmux::{Guard, Typed},
 };
 use std::{
     sync::Arc,
@@ -31,6 +34,12 @@ use std::{
 const PACE: [u64; 6] = [15, 25, 40, 60, 100, 150];
 /// How long one process may drive a session before another gives up waiting for it.
 const DRIVE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How many of the last rows must still be there when a key is pressed: those around an input box, or a whole dialog.
+const BOX_ROWS: usize = 4;
+const DIALOG_ROWS: usize = 24;
+/// How often something is tried again because the pane had moved on between the look and the key.
+const MOVED_MAX: usize = 40;
 
 /// How often a look that others overtook is taken again.
 const OVERTAKEN_MAX: usize = 20;
@@ -105,11 +114,27 @@ impl<'a> Driver<'a> {
         judge::flush(&sighting.folder, &record, &journal)
     }
 
-    /// Presses keys in the session's pane.
-    pub(crate) fn press(&self, sighting: &Sighting, keys: &[&str]) -> Result<bool> {
-        match &sighting.pane {
-            Some(row) => self.engine.tmux().press(&row.pane_id, keys),
-            None => Ok(false),
+    /// Presses keys, if the pane still shows what that look saw.
+    fn press(&self, look: (&Sighting, &Judged), rows: usize, keys: &[&str]) -> Result<Typed> {
+        match (&look.0.pane, guard(look, rows)) {
+            (Some(row), Some(guard)) => self.engine.tmux().press(&row.pane_id, keys, &guard),
+            (Some(_), None) => Ok(Typed::Moved),
+            (None, _) => Ok(Typed::Gone),
         }
+    }
+
+    /// Whether the session's program has read everything that was typed; `None` where that can not be told.
+    fn has_read_all(&self, sighting: &Sighting) -> Option<bool> {
+        let terminal = self.engine.tmux().terminal_of(&sighting.pane.as_ref()?.pane_id)?;
+        crate::process::unread(&terminal).ok().map(|bytes| bytes == 0)
+    }
+}
+
+/// What the pane must still show for something to be typed that was decided from a look; `None` where that look saw
+/// nothing.
+fn guard((sighting, judged): (&Sighting, &Judged), rows: usize) -> Option<Guard> {
+    match (&sighting.pane, &judged.observation.screen) {
+        (Some(row), Reading::Seen(screen)) => Some(Guard::of(&row.pane, screen, rows)),
+        _ => None,
     }
 }

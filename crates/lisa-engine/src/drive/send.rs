@@ -1,11 +1,12 @@
 //! Sending a prompt: gate, paste, Enter, proof.
 
 use super::{
-    Driver,
+    BOX_ROWS, Driver, MOVED_MAX,
     gate::{self, Allows, Gate},
+    guard,
 };
 use crate::{
-    api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse},
+    api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome},
     engine::{Engine, next_step, now},
     error::{Error, Result},
     judge::{Judged, Note, timestamp},
@@ -13,6 +14,7 @@ use crate::{
     observation::At,
     session::{find::Sighting, plan::PROMPT_MAX},
     text::without_controls,
+    tmux::{Guard, Typed},
     words::State,
 };
 use std::{thread, time::Duration};
@@ -23,6 +25,9 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const SHOW_LIMIT: Duration = Duration::from_secs(5);
 /// How often Enter is pressed at the most; again only while the text still stands in the box.
 const ENTERS: usize = 3;
+/// How often the box is cleared at the most, and how long one key may take to show: some agents clear a line at a time.
+const CLEARS: usize = 200;
+const YIELD_LIMIT: Duration = Duration::from_millis(1500);
 
 impl Engine {
     /// Sends text or keys to a session. A refusal is an answer, not an error.
@@ -100,60 +105,91 @@ impl Driver<'_> {
             Gate::NotYet => None,
             gate => Some(gate),
         };
-        let (gate, sighting, judged) = self.watch(limit, decided)?;
-        let queued = match gate {
-            Some(Gate::Open) => false,
-            Some(Gate::OpenQueued) => true,
-            Some(Gate::Shut(refusal)) => return Ok(refused(refusal)),
-            Some(Gate::NotYet) | None => return Ok(refused(Refusal::NotReady)),
-        };
-        if judged.outcome.signals.draft.is_some() {
-            self.press(&sighting, &[&self.profile.keys.clear])?;
-        }
-        let Some(row) = &sighting.pane else { return Ok(refused(Refusal::PaneDead)) };
         let text = without_controls(text);
-        if !self.engine.tmux().paste(&row.pane_id, text.as_bytes(), sighting.folder.path())? {
-            return Ok(refused(Refusal::PaneDead));
+        for _ in 0..MOVED_MAX {
+            let (gate, sighting, judged) = self.watch(limit, decided)?;
+            let queued = match gate {
+                Some(Gate::Open) => false,
+                Some(Gate::OpenQueued) => true,
+                Some(Gate::Shut(refusal)) => return Ok(refused(refusal)),
+                Some(Gate::NotYet) | None => return Ok(refused(Refusal::NotReady)),
+            };
+            if judged.outcome.signals.draft.is_some() {
+                match self.clear_box()? {
+                    true => continue,
+                    false => return Ok(refused(Refusal::DraftPresent)),
+                }
+            }
+            let Some(row) = &sighting.pane else { return Ok(refused(Refusal::PaneDead)) };
+            let Some(guard) = guard((&sighting, &judged), BOX_ROWS) else { continue };
+            let folder = sighting.folder.path();
+            match self.engine.tmux().paste(&row.pane_id, text.as_bytes(), folder, &guard)? {
+                Typed::Done => return self.submit(&sighting, &text, queued),
+                Typed::Moved => {}
+                Typed::Gone => return Ok(refused(Refusal::PaneDead)),
+            }
         }
-        self.submit(&sighting, &text, queued)
+        Ok(refused(Refusal::NotReady))
+    }
+
+    /// Empties the input box, line by line if need be; says whether it is empty. What does not yield is left as it is.
+    pub(super) fn clear_box(&self) -> Result<bool> {
+        for _ in 0..CLEARS {
+            let (sighting, judged) = self.look()?;
+            let signals = &judged.outcome.signals;
+            if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
+                return Ok(false);
+            }
+            let Some(draft) = signals.draft.clone() else { return Ok(signals.input_shown) };
+            match self.press((&sighting, &judged), BOX_ROWS, &[&self.profile.keys.clear])? {
+                Typed::Done => {}
+                Typed::Moved => continue,
+                Typed::Gone => return Ok(false),
+            }
+            let (yielded, ..) = self.watch(YIELD_LIMIT, |_, judged| {
+                let signals = &judged.outcome.signals;
+                (signals.input_shown && signals.draft.as_ref() != Some(&draft)).then_some(())
+            })?;
+            if yielded.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
     }
 
     /// Presses Enter on pasted text, once it shows where it should, and waits for the proof.
     fn submit(&self, sighting: &Sighting, text: &str, queued: bool) -> Result<Receipt> {
         thread::sleep(Duration::from_millis(self.profile.keys.enter_delay_ms));
         // A dialog that came up meanwhile must not get the Enter: only a box with the text in it does.
-        let (shown, ..) = self.watch(SHOW_LIMIT, |_, judged| {
-            let signals = &judged.outcome.signals;
-            if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
-                return Some(Err(Refusal::PromptOpen));
-            }
-            if matches!(judged.outcome.verdict.state, State::Exited { .. }) {
-                return Some(Err(Refusal::PaneDead));
-            }
-            (signals.draft.is_some() || !self.shows_drafts()).then_some(Ok(()))
-        })?;
+        let (shown, ..) = self.watch(SHOW_LIMIT, |_, judged| self.may_enter(judged))?;
         match shown {
             Some(Ok(())) => {}
-            Some(Err(refusal)) => return Ok(refused(refusal)),
-            None => return Ok(refused(Refusal::NotReady)),
+            Some(Err(refusal)) => return Ok(left_in_box(refusal)),
+            None => return Ok(left_in_box(Refusal::NotReady)),
         }
         let began = now();
-        let command = text.trim_start().starts_with('/') && !text.trim().contains('\n');
-        let mut turn = None;
+        let (mut turn, mut before) = (None, None);
         self.update(sighting, |record| {
-            if !queued && !command {
+            if !queued && !is_command(text) {
+                before.clone_from(&record.turn);
                 turn = Some(record.begin_turn(&self.name, began));
             }
         })?;
         let limit = Duration::from_millis(self.profile.keys.submit_timeout_ms);
         let mut evidence = None;
-        for _ in 0..ENTERS {
-            if !self.press(sighting, &["Enter"])? {
-                return Ok(refused(Refusal::PaneDead));
+        for attempt in 0..ENTERS {
+            if let Some(refusal) = self.enter()? {
+                if attempt > 0 {
+                    break;
+                }
+                self.update(sighting, |record| record.withdraw_turn(turn.as_deref(), before))?;
+                return Ok(left_in_box(refusal));
             }
-            let (proof, ..) = self.watch(limit, |_, judged| self.proof(judged, began))?;
+            let (proof, ..) =
+                self.watch(limit, |sighting, judged| self.proof(sighting, judged, began, queued))?;
             evidence = proof;
-            if evidence.is_some() {
+            // Again only if the first did nothing for certain: the agent has read it, and the text is still there.
+            if evidence.is_some() || self.has_read_all(sighting) != Some(true) {
                 break;
             }
         }
@@ -162,19 +198,59 @@ impl Driver<'_> {
             (Some(_), true) => Delivery::Queued,
             (Some(_), false) => Delivery::Submitted,
         };
+        let (_, judged) = self.look()?;
+        // A command that makes the agent work begins a turn of its own.
+        let own = judged.record.turn.as_ref().filter(|turn| !queued && turn.began >= began);
+        turn = turn.or_else(|| own.map(|turn| turn.id.clone()));
         let mut note = Note::line(format!("{delivered}, {} bytes", text.len()));
         note.turn.clone_from(&turn);
-        let (_, judged) = self.look()?;
         let state = judged.outcome.verdict.state.clone();
         let journal = self.engine.journal()?;
         self.update(sighting, |record| {
-            record.note(&self.name, EventKind::Send, &state, now(), note, &journal)
+            // A turn whose prompt was never seen to be taken ends when another takes its place.
+            if let Some(lost) = before.filter(|turn| turn.ended.is_none()) {
+                let mut note = Note::line(TurnOutcome::Failed.as_str());
+                note.turn = Some(lost.id);
+                note.data.insert("why".to_owned(), "nothing proved that its prompt was taken".into());
+                record.note(&self.name, EventKind::TurnEnded, &state, now(), note, &journal);
+            }
+            record.note(&self.name, EventKind::Send, &state, now(), note, &journal);
         })?;
         let hint = (delivered == Delivery::Unconfirmed).then(|| {
-            "the text stands in its input box: look with read_session view=screen before sending again"
+            "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again"
                 .to_owned()
         });
         Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
+    }
+
+    /// Whether Enter may be pressed: `None` as long as the text does not show yet.
+    fn may_enter(&self, judged: &Judged) -> Option<std::result::Result<(), Refusal>> {
+        let signals = &judged.outcome.signals;
+        if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
+            return Some(Err(Refusal::PromptOpen));
+        }
+        if matches!(judged.outcome.verdict.state, State::Exited { .. }) {
+            return Some(Err(Refusal::PaneDead));
+        }
+        (signals.draft.is_some() || !self.shows_drafts()).then_some(Ok(()))
+    }
+
+    /// Presses Enter on the box, from a look that shows the text in it; says why not, if it can not.
+    fn enter(&self) -> Result<Option<Refusal>> {
+        for _ in 0..MOVED_MAX {
+            let (sighting, judged) = self.look()?;
+            match self.may_enter(&judged) {
+                Some(Ok(())) => {}
+                Some(Err(refusal)) => return Ok(Some(refusal)),
+                None => return Ok(Some(Refusal::NotReady)),
+            }
+            match self.press((&sighting, &judged), BOX_ROWS, &["Enter"])? {
+                Typed::Done => return Ok(None),
+                Typed::Moved => {}
+                Typed::Gone => return Ok(Some(Refusal::PaneDead)),
+            }
+        }
+        Ok(Some(Refusal::NotReady))
     }
 
     /// Whether the agent's input box can be read, so that text in it can be seen.
@@ -182,37 +258,32 @@ impl Driver<'_> {
         self.profile.screen.input.is_some()
     }
 
-    /// What proves that a prompt was taken: the agent's own word, or the emptied box.
-    fn proof(&self, judged: &Judged, began: At) -> Option<String> {
+    /// What proves that a prompt was taken: the agent's own word, or the emptied box. The word of an agent that was at
+    /// work before is about that work, so it proves nothing of a prompt that was queued.
+    fn proof(&self, sighting: &Sighting, judged: &Judged, began: At, queued: bool) -> Option<String> {
         let memory = &judged.record.memory;
         let told = |fold: &crate::memory::Fold| {
-            fold.phase_at >= began && !matches!(fold.phase, Phase::Unknown | Phase::Up)
+            !queued && fold.phase_at >= began && !matches!(fold.phase, Phase::Unknown | Phase::Up)
         };
-        if told(&memory.hooks) {
-            return Some("hook".to_owned());
-        }
-        if told(&memory.transcript) {
-            return Some("transcript".to_owned());
-        }
         let signals = &judged.outcome.signals;
-        let emptied = signals.input_shown && signals.draft.is_none();
-        let asked = judged.outcome.verdict.state.prompt().is_some();
-        if emptied || asked || !self.shows_drafts() {
-            return Some("input box emptied".to_owned());
-        }
-        None
+        let evidence = if told(&memory.hooks) {
+            "hook"
+        } else if told(&memory.transcript) {
+            "transcript"
+        } else if signals.input_shown && signals.draft.is_none() {
+            "input box emptied"
+        } else if !queued && judged.outcome.verdict.state.prompt().is_some() {
+            "it asks something about it"
+        } else if !self.shows_drafts() && self.has_read_all(sighting) == Some(true) {
+            "read by its program"
+        } else {
+            return None;
+        };
+        Some(evidence.to_owned())
     }
 
     /// Presses named keys. A dialog gets them only by force: an answer belongs to `answer`.
     fn send_keys(&self, keys: &[String], force: bool) -> Result<Receipt> {
-        let (sighting, judged) = self.look()?;
-        if sighting.pane.as_ref().is_none_or(|row| row.pane.dead) {
-            return Ok(refused(Refusal::PaneDead));
-        }
-        let asked = judged.outcome.verdict.state.prompt().is_some() || judged.outcome.signals.prompt_waiting;
-        if asked && !force {
-            return Ok(refused(Refusal::PromptOpen));
-        }
         if let Some(bad) = keys.iter().find(|key| !is_key(key)) {
             return Err(Error::invalid(
                 format!("`{}` is no key", crate::error::printable(bad)),
@@ -220,24 +291,60 @@ impl Driver<'_> {
             ));
         }
         let words: Vec<&str> = keys.iter().map(String::as_str).collect();
-        if !self.press(&sighting, &words)? {
-            return Ok(refused(Refusal::PaneDead));
+        for _ in 0..MOVED_MAX {
+            let (sighting, judged) = self.look()?;
+            let Some(row) = sighting.pane.as_ref().filter(|row| !row.pane.dead) else { break };
+            let state = judged.outcome.verdict.state.clone();
+            let asked = state.prompt().is_some() || judged.outcome.signals.prompt_waiting;
+            if asked && !force {
+                return Ok(refused(Refusal::PromptOpen));
+            }
+            let typed = match force {
+                true => self.engine.tmux().press(&row.pane_id, &words, &Guard::alive())?,
+                false => self.press((&sighting, &judged), BOX_ROWS, &words)?,
+            };
+            match typed {
+                Typed::Done => {}
+                Typed::Moved => continue,
+                Typed::Gone => break,
+            }
+            let journal = self.engine.journal()?;
+            let note = Note::line(format!("keys {}", keys.join(" ")));
+            self.update(&sighting, |record| {
+                record.note(&self.name, EventKind::Send, &state, now(), note, &journal)
+            })?;
+            return Ok(Receipt {
+                turn: None,
+                delivered: Delivery::Submitted,
+                evidence: Some("keys pressed".to_owned()),
+                at: timestamp(now()),
+                refusal: None,
+                hint: None,
+            });
         }
-        let state = judged.outcome.verdict.state.clone();
-        let journal = self.engine.journal()?;
-        let note = Note::line(format!("keys {}", keys.join(" ")));
-        self.update(&sighting, |record| {
-            record.note(&self.name, EventKind::Send, &state, now(), note, &journal)
-        })?;
-        Ok(Receipt {
-            turn: None,
-            delivered: Delivery::Submitted,
-            evidence: Some("keys pressed".to_owned()),
-            at: timestamp(now()),
-            refusal: None,
-            hint: None,
-        })
+        let (sighting, _) = self.look()?;
+        let dead = sighting.pane.as_ref().is_none_or(|row| row.pane.dead);
+        Ok(refused(if dead { Refusal::PaneDead } else { Refusal::NotReady }))
     }
+}
+
+/// Whether a text is a command of the agent's own (`/model`) rather than a prompt that begins with a path.
+fn is_command(text: &str) -> bool {
+    let text = text.trim();
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let name = word.strip_prefix('/').unwrap_or_default();
+    !text.contains('\n')
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+}
+
+/// The text was pasted, but Enter was not pressed.
+fn left_in_box(refusal: Refusal) -> Receipt {
+    let hint = format!(
+        "the text was pasted but not submitted, and may stand in the input box; {}",
+        gate::hint(refusal)
+    );
+    Receipt { hint: Some(hint), ..refused(refusal) }
 }
 
 /// Whether tmux knows a key by this name. A word that it does not know would be typed out letter by letter.
@@ -277,6 +384,13 @@ mod tests {
         for key in ["enter now", "rm", "", "\n", "F13", "C-"] {
             assert!(!is_key(key), "{key}");
         }
+    }
+
+    #[test]
+    fn a_path_at_the_beginning_is_no_command() {
+        assert!(is_command("/model") && is_command(" /my-ns:fix it now"));
+        assert!(!is_command("/etc/hosts is wrong") && !is_command("/") && !is_command("say /model"));
+        assert!(!is_command("/model\nand more"));
     }
 
     #[test]

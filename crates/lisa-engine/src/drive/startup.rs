@@ -1,11 +1,11 @@
 //! Seeing a session through its start. No dialog gets a blind Enter: one is answered only if the caller said yes to
 //! it by name when the session was started.
 
-use super::{Driver, choice};
+use super::Driver;
 use crate::{
     api::{EventKind, SpawnRequest},
     engine::now,
-    error::Result,
+    error::{Kind, Result},
     judge::Note,
     words::{DialogKind, Effect, Prompt, State},
 };
@@ -24,9 +24,11 @@ impl Driver<'_> {
                 })?;
             let Some(Some(prompt)) = asked else { return Ok(()) };
             let Some(option) = consented(&prompt, request).and_then(|()| yes(&prompt)) else { return Ok(()) };
-            for key in choice::keys(&prompt, option, &self.profile.keys) {
-                self.press(&sighting, &[&key])?;
-                std::thread::sleep(Duration::from_millis(50));
+            match self.choose(&prompt, option) {
+                Ok(()) => {}
+                // Another dialog came up, or somebody was faster: look again.
+                Err(error) if matches!(error.kind(), Kind::PromptChanged | Kind::NoPrompt) => continue,
+                Err(error) => return Err(error),
             }
             let journal = self.engine.journal()?;
             let state = judged.outcome.verdict.state.clone();

@@ -3,6 +3,7 @@
 use super::{Engine, next_step, now};
 use crate::{
     api::*,
+    disk::Lock,
     drive::{Driver, gate::Allows, seconds},
     error::{Error, Kind, Result},
     judge::{self, Note, Record},
@@ -12,17 +13,18 @@ use crate::{
     },
     session::{
         end,
-        find::{self, Sighting},
+        find::Sighting,
         plan::{self, Asker, Places, Plan},
         spawn::{self, Means, Started},
     },
-    tmux::Cmd,
     words::{State, StateName},
 };
 use std::time::Duration;
 
 /// How long a start may take that has to be seen through.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long one resume waits for another of the same session.
+const RESUME_LIMIT: Duration = Duration::from_secs(60);
 
 impl Engine {
     /// Starts an agent in a session of its own.
@@ -107,8 +109,12 @@ impl Engine {
     /// Takes up the agent's own conversation again after it has ended.
     pub fn resume(&self, request: &ResumeRequest) -> Result<ActResponse> {
         let store = self.store()?;
-        let session = find::exact(self.tmux(), &store, &request.session)?;
-        let (_, judged) = self.look_at(&request.session)?;
+        let Some(folder) = store.load(&request.session)?.map(|(folder, _)| folder) else {
+            return Err(Error::not_found(&request.session, &store.names()?));
+        };
+        // Two who resume the same session: the second finds it running.
+        let _lock = Lock::take(&folder.file("resume.lock"), RESUME_LIMIT)?;
+        let (session, judged) = self.look_at(&request.session)?;
         let was = judged.outcome.verdict.status();
         if session.alive() {
             let described = self.describe(&session, &judged, false);
@@ -149,13 +155,8 @@ impl Engine {
         let mut plan = Plan::with(&again, launch, template, &self.inner.config, self.asker(parent.as_ref()))?;
         plan.meta.agent_session_id = Some(id);
         plan.meta.tag.clone_from(&session.meta.tag);
-        if let Some(row) = &session.pane {
-            self.tmux().call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
-        }
-        for old in ["done", "heartbeat", "output.txt"] {
-            let _ = std::fs::remove_file(session.folder.file(old));
-        }
-        let started = spawn::respawn(plan, self.means(&again, launch, template), session.folder.clone())?;
+        let means = self.means(&again, launch, template);
+        let started = spawn::respawn(plan, means, &session, &store, &self.inner.config)?;
         let turn = self.note_start(&started, &again, EventKind::Resumed, judged.record.turns)?;
         let response = self.after_start(&again, &started, turn)?;
         let action = Action { name: request.session.clone(), was, done: "resumed".to_owned(), detail: None };
@@ -213,7 +214,7 @@ impl Engine {
             .unwrap_or_else(|_| Record::fresh(&session.meta.run_id));
         let was = record.memory.verdict.as_ref().map_or(crate::words::Status::JustStarted, |v| v.status());
         let state = record.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
-        let killed = end::end(session, force, self.tmux())?;
+        let killed = end::stop(session, force, self.tmux())?;
         let mut note = Note::line(format!("was {was}"));
         note.turn = record.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.id.clone());
         if note.turn.is_some() {
@@ -222,7 +223,9 @@ impl Engine {
             record.note(&session.meta.name, EventKind::TurnEnded, &state, now(), died, &journal);
         }
         record.note(&session.meta.name, EventKind::Killed, &state, now(), note, &journal);
+        // Told before the folder goes: whoever is killed between the two leaves something that can be killed again.
         journal.append(&record.outbox, record.outbox_since)?;
+        session.folder.remove()?;
         Ok(Action {
             name: session.meta.name.clone(),
             was,

@@ -1,9 +1,9 @@
 //! What an agent's hooks call: takes one payload and writes it down. It never fails the agent.
 
 use crate::{
-    api::EventKind,
-    journal::Journal,
-    judge::{self, Note},
+    api::{Event, EventKind},
+    journal::{Entry, Journal},
+    judge,
     observation::At,
     session::{Folder, policy},
     words::State,
@@ -12,11 +12,7 @@ use std::{
     io::{self, Read},
     path::Path,
     process::ExitCode,
-    time::Duration,
 };
-
-/// How long a hook waits for a look that is under way.
-const LOCK_LIMIT: Duration = Duration::from_millis(500);
 
 /// A payload that is larger than this is cut: what it is about is kept, its long texts are not.
 const MAX: usize = 256 << 10;
@@ -36,28 +32,36 @@ pub(super) fn main(dir: &Path) -> ExitCode {
         && let Some(decision) = policy::decide(dir, &payload)
     {
         use std::io::Write;
-        let _ = writeln!(io::stdout(), "{}", decision.answer);
-        tell(dir, &decision, now);
+        // What can not be told is not decided: the agent then asks.
+        if tell(dir, &decision, now).is_some() {
+            let _ = writeln!(io::stdout(), "{}", decision.answer);
+        }
     }
     ExitCode::SUCCESS
 }
 
-/// Notes what the policy decided, so that nothing is decided in silence.
-fn tell(dir: &Path, decision: &policy::Decision, at: i64) {
-    let Some(folder) = Folder::at(dir) else { return };
-    let (Ok(Some(meta)), Some(state_dir)) = (folder.meta(), dir.parent().and_then(Path::parent)) else {
-        return;
-    };
-    let Ok(journal) = Journal::at(state_dir) else { return };
-    let Ok(_lock) = folder.lock(LOCK_LIMIT) else { return };
-    let Ok(mut entry) = judge::read_record(&folder, &meta.run_id) else { return };
+/// Writes what the policy decided to the journal, so that nothing is decided in silence. It goes there directly: the
+/// session's lock may be held by a look, and nobody else can know of this decision.
+fn tell(dir: &Path, decision: &policy::Decision, at: i64) -> Option<()> {
+    let folder = Folder::at(dir)?;
+    let meta = folder.meta().ok()??;
+    let journal = Journal::at(dir.parent()?.parent()?).ok()?;
+    let record = judge::read_record(&folder, &meta.run_id).unwrap_or_default();
+    let state = record.memory.verdict.map_or(State::Starting, |verdict| verdict.state);
     let word = if decision.allowed { "allowed" } else { "denied" };
-    let detail = format!("{word} {} {} by {}", decision.tool, decision.subject, decision.pattern);
-    let state = entry.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
-    entry.note(&meta.name, EventKind::Policy, &state, At(at), Note::line(detail), &journal);
-    if judge::write_record(&folder, &entry).is_ok() {
-        let _ = judge::flush(&folder, &entry, &journal);
-    }
+    let event = Event {
+        cursor: 0,
+        at: judge::timestamp(At(at)),
+        session: meta.name,
+        event: EventKind::Policy,
+        status: state.status(),
+        state: state.name(),
+        detail: format!("{word} {} {} by {}", decision.tool, decision.subject, decision.pattern),
+        turn: record.turn.map(|turn| turn.id),
+        data: None,
+    };
+    let entry = Entry { id: format!("{}:policy:{}", meta.run_id, uuid::Uuid::new_v4().simple()), event };
+    judge::tell(&folder, &[entry], u64::MAX, &journal).ok()
 }
 
 fn record(dir: &Path, input: &[u8], at: i64) {

@@ -4,6 +4,7 @@
 //! an environment that may hold secrets. The helper then replaces itself with the agent, so that the agent is the
 //! pane's own process.
 
+use crate::process::Identity;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     ffi::{OsStr, OsString},
@@ -124,10 +125,10 @@ pub fn make_fifo(path: &Path) -> io::Result<()> {
     nix::unistd::mkfifo(path, nix::sys::stat::Mode::from_bits_truncate(0o600)).map_err(io::Error::from)
 }
 
-/// Hands the orders over and removes the pipe. Fails if nobody takes them in time.
-pub fn feed(fifo: &Path, spec: &Spec) -> io::Result<()> {
+/// Hands the orders over to a pane's process and removes the pipe. Fails if it ends, or does not take them in time.
+pub fn feed(fifo: &Path, spec: &Spec, pane: Option<Identity>) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    let written = open_when_read(fifo, deadline).and_then(|mut pipe| {
+    let written = open_when_read(fifo, deadline, pane).and_then(|mut pipe| {
         let mut rest = &spec.encode()[..];
         while !rest.is_empty() {
             match pipe.write(rest) {
@@ -146,16 +147,17 @@ pub fn feed(fifo: &Path, spec: &Spec) -> io::Result<()> {
 }
 
 /// Opens the writing end as soon as the pane has opened the reading end.
-fn open_when_read(fifo: &Path, deadline: Instant) -> io::Result<File> {
+fn open_when_read(fifo: &Path, deadline: Instant, pane: Option<Identity>) -> io::Result<File> {
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     loop {
         match OpenOptions::new().write(true).custom_flags(nonblocking).open(fifo) {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+                let failed = |kind, why: &str| Err(io::Error::new(kind, why));
+                if !pane.is_some_and(Identity::alive) {
+                    return failed(io::ErrorKind::BrokenPipe, "the pane's process ended at once");
+                }
                 if Instant::now() >= deadline {
-                    return Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "the pane did not ask for its orders",
-                    ));
+                    return failed(io::ErrorKind::TimedOut, "the pane did not ask for its orders");
                 }
                 thread::sleep(Duration::from_millis(1));
             }
@@ -218,7 +220,7 @@ mod tests {
             let fifo = fifo.clone();
             move || receive(&fifo)
         });
-        feed(&fifo, &spec()).unwrap();
+        feed(&fifo, &spec(), Identity::own()).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), spec());
         assert!(!fifo.exists());
     }

@@ -1,9 +1,8 @@
 //! Keeps what an exec run prints, up to a size: the beginning is dropped before the end is.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
     path::Path,
     process::ExitCode,
 };
@@ -19,7 +18,7 @@ pub(super) fn main(path: &Path) -> Result<ExitCode, String> {
 }
 
 fn copy(input: &mut impl Read, path: &Path, max: u64) -> io::Result<()> {
-    let open = || fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    let open = || crate::disk::private_options().create(true).append(true).open(path);
     let mut file = open()?;
     let mut size = file.metadata()?.len();
     let mut chunk = vec![0; 65536];
@@ -45,8 +44,7 @@ fn keep_second_half(path: &Path) -> io::Result<u64> {
     let half = bytes.len() / 2;
     let cut = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |newline| half + newline + 1);
     let shorter = path.with_extension("tmp");
-    let mut file: File =
-        fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&shorter)?;
+    let mut file = crate::disk::private_options().create(true).truncate(true).write(true).open(&shorter)?;
     file.write_all(&bytes[cut..])?;
     fs::rename(&shorter, path)?;
     Ok((bytes.len() - cut) as u64)

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal as NixSignal, raise};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::{
-    fs::{File, FileTimes},
+    fs::FileTimes,
     io::Write,
     os::unix::process::ExitStatusExt,
     path::Path,
@@ -55,7 +55,8 @@ pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, St
     thread::spawn(move || {
         let _ = ended.send(child.wait());
     });
-    let heartbeat = File::create(dir.join("heartbeat"));
+    let heartbeat =
+        crate::disk::private_options().write(true).create(true).truncate(true).open(dir.join("heartbeat"));
     let status: ExitStatus = loop {
         match end.recv_timeout(HEARTBEAT) {
             Ok(Ok(status)) => break status,

@@ -17,6 +17,15 @@ pub use end::end_all;
 pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variable};
 pub use run::{Output, run};
 
+/// How many bytes were typed into a terminal that its program has not read yet.
+pub fn unread(terminal: &std::path::Path) -> std::io::Result<u64> {
+    use rustix::fs::{Mode, OFlags};
+    // Neither to wait for the terminal nor to make it this process's own.
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(terminal, flags, Mode::empty())?;
+    Ok(rustix::io::ioctl_fionread(&file)?)
+}
+
 /// A process that can not be mistaken for a later one with the same number: its id and when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Identity {

@@ -25,14 +25,16 @@ pub fn fingerprint(prompt: &Prompt, typed: Option<&str>) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text without what moves by itself: spinners, and numbers that a unit of time follows.
+/// The text without what moves by itself: spinners, the mark of the row that is chosen (which may be one that is no
+/// option, such as the one that sends a list off), and numbers that a unit of time follows.
 fn settle(text: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in text.split_whitespace() {
         let spinner = word
             .chars()
             .all(|c| matches!(c, '\u{2800}'..='\u{28ff}' | '✢' | '✳' | '✶' | '✻' | '✽' | '·' | '◦'));
-        if !spinner {
+        let mark = matches!(word, "❯" | "›" | "▸" | "▶");
+        if !spinner && !mark {
             words.push(if is_duration(word) { "#" } else { word });
         }
     }

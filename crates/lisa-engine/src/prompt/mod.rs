@@ -154,13 +154,27 @@ impl Subject {
     }
 }
 
-/// Fills in what the agent's own words know better than its screen, and names the prompt anew.
+/// Fills in what the agent's own words know better than its screen. They often come a moment after the dialog, so the
+/// prompt is named anew only if they say what the screen does not show: whoever has read it before then still means it.
 pub fn complete(profile: &Profile, mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
     let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind) else { return prompt };
+    let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let on_screen = [Some(&prompt.title), Some(&prompt.body), prompt.command.as_ref(), prompt.file.as_ref()];
+    let on_screen: Vec<String> = on_screen.into_iter().flatten().map(|text| squeezed(text)).collect();
+    let shown = |text: &Option<String>| {
+        text.as_deref().map(squeezed).is_none_or(|text| on_screen.iter().any(|part| part.contains(&text)))
+    };
+    // The screen may show a path from the working folder on; a mere name could be any folder's.
+    let same_file = |shown: &String| {
+        shown.contains('/') && ask.file.as_ref().is_some_and(|file| file.ends_with(&format!("/{shown}")))
+    };
+    let news = !shown(&ask.command) || !(shown(&ask.file) || prompt.file.as_ref().is_some_and(same_file));
     prompt.tool = ask.tool.clone().or(prompt.tool);
     prompt.command = ask.command.clone().or(prompt.command);
     prompt.file = ask.file.clone().or(prompt.file);
-    prompt.id = name(profile, &prompt);
+    if news {
+        prompt.id = name(profile, &prompt);
+    }
     prompt
 }
 

@@ -18,7 +18,7 @@ use std::{
 
 /// Files of a session's folder that a look itself writes: they are no news.
 const OWN: &[&str] =
-    &["state.json", "lock", "drive.lock", "events.jsonl", "meta.json", "output.txt", "orders"];
+    &["state.json", "lock", "drive.lock", "resume.lock", "events.jsonl", "meta.json", "output.txt", "orders"];
 
 /// Which session a path tells about.
 #[derive(Debug, Default)]

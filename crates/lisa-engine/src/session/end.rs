@@ -32,8 +32,8 @@ pub fn with_descendants(all: &[Sighting], name: &str) -> Vec<Sighting> {
     order.into_iter().rev().cloned().collect()
 }
 
-/// Ends one session and removes everything that belongs to it. Returns how many processes had to be killed.
-pub fn end(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
+/// Ends one session; its folder stays. Returns how many processes had to be killed.
+pub fn stop(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
     let grace = if force { Duration::ZERO } else { GRACE };
     let mut killed = 0;
     if let Some(row) = &session.pane {
@@ -44,7 +44,6 @@ pub fn end(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
         // The server is gone, but the agent is not.
         killed = process::end_all(pane.pid, grace);
     }
-    session.folder.remove()?;
     Ok(killed)
 }
 
@@ -61,7 +60,8 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
         if session.alive() {
             continue;
         }
-        end(&session, true, tmux)?;
+        stop(&session, true, tmux)?;
+        session.folder.remove()?;
         let why = if session.pane.is_some() { "its agent has ended" } else { "its tmux session is gone" };
         note("session", &session.meta.name, why);
     }
@@ -80,6 +80,10 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
             folder.remove()?;
             note("folder", &name, "the session was never started");
         }
+    }
+    let left = store.sweep()?;
+    if left > 0 {
+        note("folder", &left.to_string(), "whoever removed it was killed");
     }
     for row in tmux.panes(false)? {
         if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {

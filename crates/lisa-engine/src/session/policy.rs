@@ -84,11 +84,9 @@ fn judge(policy: &PermissionPolicy, decide: &Decide, payload: &Value) -> Option<
     }
     let tool = text(&decide.tool)?;
     let subject = decide.subject.iter().find_map(text).unwrap_or_default();
-    let matching =
-        |patterns: &[String]| patterns.iter().find(|pattern| applies(pattern, tool, subject)).cloned();
-    let (allowed, pattern) = match matching(&policy.deny) {
-        Some(pattern) => (false, pattern),
-        None => (true, matching(&policy.allow)?),
+    let (allowed, pattern) = match policy.deny.iter().find(|pattern| denies(pattern, tool, subject)) {
+        Some(pattern) => (false, pattern.clone()),
+        None => (true, policy.allow.iter().find(|pattern| allows(pattern, tool, subject))?.clone()),
     };
     let message = Value::from(format!("the policy of this session denies {pattern}")).to_string();
     let answer = if allowed { decide.allow.clone() } else { decide.deny.replace("{message}", &message) };
@@ -104,16 +102,35 @@ fn parse(pattern: &str) -> Option<(&str, Option<&str>)> {
     named.then_some((tool, subject))
 }
 
-fn applies(pattern: &str, tool: &str, subject: &str) -> bool {
-    let Some((wanted, pattern)) = parse(pattern) else { return false };
-    // A command that chains others is not what a pattern for its beginning means to allow.
-    let chained =
-        |subject: &str| ["&&", "||", ";", "|", "\n", "`", "$("].iter().any(|sign| subject.contains(sign));
-    fits(tool, wanted)
-        && pattern.is_none_or(|pattern| {
-            fits(subject, pattern)
-                && (!chained(subject) || chained(pattern) || !pattern.contains('*') || pattern == "*")
-        })
+/// What begins, ends or redirects a command of its own.
+const SHELL_SIGNS: &[char] = &['&', '|', ';', '<', '>', '`', '\n', '\r'];
+
+/// Whether a pattern allows this. Its stars stand for plain text only: a command that chains another, or a path that
+/// climbs out of its folder, is not what a pattern for a beginning means to allow.
+fn allows(pattern: &str, tool: &str, subject: &str) -> bool {
+    let plain = |gap: &str| {
+        !gap.contains(SHELL_SIGNS) && !gap.contains("$(") && !gap.split('/').any(|part| part == "..")
+    };
+    let whole = |wanted: &str| wanted == "*" || fits_with(subject, wanted, &plain);
+    parse(pattern).is_some_and(|(wanted, rest)| fits(tool, wanted) && rest.is_none_or(whole))
+}
+
+/// Whether a pattern denies this: as a whole, or any command that it chains.
+fn denies(pattern: &str, tool: &str, subject: &str) -> bool {
+    let parts = || subject.split(SHELL_SIGNS).flat_map(|part| part.split("$("));
+    let any = |wanted: &str| {
+        let bare = |part: &str| part.trim_matches([' ', '\t', '(', ')', '{', '}', '"']).to_owned();
+        fits(subject, wanted) || parts().any(|part| fits(&bare(part), wanted))
+    };
+    parse(pattern).is_some_and(|(wanted, rest)| fits(tool, wanted) && rest.is_none_or(any))
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text that passes.
+fn fits_with(text: &str, pattern: &str, passes: &dyn Fn(&str) -> bool) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return text == pattern };
+    let Some(tail) = text.strip_prefix(head) else { return false };
+    let ends = tail.char_indices().map(|(at, _)| at).chain([tail.len()]);
+    ends.take_while(|at| passes(&tail[..*at])).any(|at| fits_with(&tail[at..], rest, passes))
 }
 
 #[cfg(test)]
@@ -149,9 +166,28 @@ mod tests {
 
     #[test]
     fn a_command_that_chains_another_is_not_what_a_beginning_allows() {
-        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status --short"), Some(true));
-        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status; rm -rf /"), None);
-        assert_eq!(decision(&["Bash(git status*)"], &[], "Bash", "git status $(rm -rf /)"), None);
+        let allowed = |command: &str| decision(&["Bash(git status*)"], &[], "Bash", command);
+        assert_eq!(allowed("git status --short"), Some(true));
+        for more in
+            ["; rm -rf /", " && rm x", " & rm x", " | sh", "\nrm x", " $(rm x)", " `rm x`", " > ~/.bashrc"]
+        {
+            assert_eq!(allowed(&format!("git status{more}")), None, "{more}");
+        }
+        let both = |command: &str| decision(&["Bash(git add * && git commit *)"], &[], "Bash", command);
+        assert_eq!(both("git add . && git commit -m x"), Some(true));
+        assert_eq!(both("git add . ; rm x && git commit -m x"), None);
+        assert_eq!(decision(&["Bash(*)"], &[], "Bash", "anything; at all"), Some(true), "all is all");
+        assert_eq!(decision(&["Write(src/*)"], &[], "Write", "src/../../etc/passwd"), None);
+        assert_eq!(decision(&["Write(src/*)"], &[], "Write", "src/a..b.rs"), Some(true));
+    }
+
+    #[test]
+    fn a_command_that_is_denied_is_denied_behind_another_too() {
+        for command in ["rm -rf /; ls", "ls && rm -rf /", "ls\nrm -rf /", "echo $(rm x)", "(rm x)", "ls|rm x"]
+        {
+            assert_eq!(decision(&["Bash"], &["Bash(rm *)"], "Bash", command), Some(false), "{command}");
+        }
+        assert_eq!(decision(&["Bash"], &["Bash(rm *)"], "Bash", "cat form letter"), Some(true));
     }
 
     #[test]

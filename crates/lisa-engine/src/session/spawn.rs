@@ -2,6 +2,7 @@
 
 use super::{
     Folder, Store,
+    find::Sighting,
     plan::{Places, Plan},
 };
 use crate::{
@@ -52,9 +53,28 @@ pub fn spawn(plan: Plan, means: Means<'_>, store: &Store, config: &Config) -> Re
     start(plan, means, folder, true)
 }
 
-/// Starts what was planned in the folder of a session that has ended.
-pub fn respawn(plan: Plan, means: Means<'_>, folder: Folder) -> Result<Started> {
-    start(plan, means, folder, false)
+/// Starts what was planned in the folder of a session that has ended, in place of its corpse. Where that fails, the
+/// session is what it was: one that has ended.
+pub fn respawn(
+    plan: Plan,
+    means: Means<'_>,
+    ended: &Sighting,
+    store: &Store,
+    config: &Config,
+) -> Result<Started> {
+    let lock = store.claim_lock(CLAIM_LIMIT)?;
+    check_limit(means.tmux, store, config)?;
+    // Processes of its group may live on, and so may the agent of a server that is gone.
+    super::end::stop(ended, true, means.tmux)?;
+    for old in ["done", "heartbeat", "output.txt"] {
+        let _ = std::fs::remove_file(ended.folder.file(old));
+    }
+    // From here on it holds its place as one that is being started.
+    ended.folder.write_meta(&plan.meta)?;
+    drop(lock);
+    start(plan, means, ended.folder.clone(), false).inspect_err(|_| {
+        let _ = ended.folder.write_meta(&ended.meta);
+    })
 }
 
 fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
@@ -89,7 +109,7 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
     launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
     let (session_id, pane_id, pane_pid) = new_session(&plan, helper, &fifo, &folder, tmux)?;
     undo.session = Some((session_id, pane_pid));
-    if let Err(error) = launch::feed(&fifo, &spec) {
+    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(pane_pid)) {
         return Err(not_launched(tmux, &pane_id, &error.to_string()));
     }
     plan.meta.pane = Identity::of(pane_pid);
@@ -107,15 +127,20 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
 /// Claims a name and a place under the limit. The lock is held only while places are counted.
 fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<Folder> {
     let _lock = store.claim_lock(CLAIM_LIMIT)?;
-    let live = super::find::live_count(tmux, store)?;
-    if live >= config.max_sessions as usize {
-        return Err(Error::new(
-            Kind::SessionLimit,
-            format!("{live} sessions are alive, and the limit is {}", config.max_sessions),
-            "kill some, or raise LISA_MAX_SESSIONS (or max_sessions in config.toml)",
-        ));
-    }
+    check_limit(tmux, store, config)?;
     store.claim(name)
+}
+
+fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
+    let live = super::find::live_count(tmux, store)?;
+    if live < config.max_sessions as usize {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::SessionLimit,
+        format!("{live} sessions are alive, and the limit is {}", config.max_sessions),
+        "kill some, or raise LISA_MAX_SESSIONS (or max_sessions in config.toml)",
+    ))
 }
 
 fn new_session(

@@ -11,6 +11,9 @@ use std::{
     time::Duration,
 };
 
+/// How the folder of a session that is being removed is called; no session's name begins like this.
+const ASIDE: &str = ".gone-";
+
 /// All session folders of a user.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -81,6 +84,14 @@ impl Store {
             .collect();
         names.sort();
         Ok(names)
+    }
+
+    /// Removes what a process that was killed while it removed sessions has left; says how many folders those were.
+    pub fn sweep(&self) -> Result<usize> {
+        let sessions = self.sessions();
+        let entries = fs::read_dir(&sessions).map_err(|error| Error::io("list", &sessions, &error))?;
+        let left = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE));
+        Ok(left.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count())
     }
 
     /// What is known of a session; `None` where there is none.
@@ -154,16 +165,19 @@ impl Folder {
         Lock::take(&self.file("lock"), limit)
     }
 
-    /// Removes the folder and everything in it; one that is gone already is fine.
+    /// Removes the folder and everything in it; one that is gone already is fine. It is moved away first, in one step:
+    /// a look that is under way elsewhere may be writing into it, and would fill it again while it is being emptied.
     pub fn remove(&self) -> Result<()> {
-        match fs::remove_dir_all(&self.path) {
-            Ok(()) => Ok(()),
+        let io = |error: io::Error| Error::io("remove", &self.path, &error);
+        let aside = self.path.with_file_name(format!("{ASIDE}{}", uuid::Uuid::new_v4().simple()));
+        match fs::rename(&self.path, &aside) {
+            // A cleanup may be sweeping it away at the same time.
+            Ok(()) => match fs::remove_dir_all(&aside) {
+                Err(error) if aside.exists() => Err(io(error)),
+                _ => Ok(()),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // Somebody wrote a file into it meanwhile: once more.
-            Err(_) if self.path.exists() => {
-                fs::remove_dir_all(&self.path).map_err(|error| Error::io("remove", &self.path, &error))
-            }
-            Err(_) => Ok(()),
+            Err(error) => Err(io(error)),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{
     timeout_error,
 };
 use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::{
     collections::VecDeque,
     fmt,
@@ -23,6 +24,7 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 /// What a resident may want to hear beside replies.
@@ -179,6 +181,8 @@ impl Connection {
             Err(error) => return Err(Error::io("run", Path::new("tmux"), &error)),
         };
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return Ok(None) };
+        rustix::io::ioctl_fionbio(&stdin, true)
+            .map_err(|error| Error::io("use", Path::new("a pipe to tmux"), &error.into()))?;
         let pending: Arc<Mutex<VecDeque<Pending>>> = Arc::default();
         let broken = Arc::new(AtomicBool::new(false));
         let (ready, attached) = channel();
@@ -222,7 +226,11 @@ impl Connection {
         text.push_str("display-message -p ");
         text.push_str(&mark);
         text.push('\n');
-        let answer = self.submit(mark, &text).map_err(|_| Broken::Gone)?;
+        let answer = self.submit(mark, &text, tmux.timeout).map_err(|error| {
+            // What was written of it can not be taken back: this connection is over.
+            self.broken.store(true, Ordering::SeqCst);
+            if error.kind() == io::ErrorKind::TimedOut { Broken::Late } else { Broken::Gone }
+        })?;
         match answer.recv_timeout(tmux.timeout) {
             Ok(blocks) => Ok(blocks),
             Err(RecvTimeoutError::Disconnected) => Err(Broken::Gone),
@@ -235,7 +243,7 @@ impl Connection {
     }
 
     /// Queues the request and writes it under one lock, so that replies come in the order of the queue.
-    fn submit(&self, mark: String, text: &str) -> io::Result<Receiver<Vec<Reply>>> {
+    fn submit(&self, mark: String, text: &str, limit: Duration) -> io::Result<Receiver<Vec<Reply>>> {
         let (answer, receiver) = channel();
         let mut stdin = lock(&self.stdin);
         lock(&self.pending).push_back(Pending { mark, blocks: Vec::new(), answer });
@@ -243,9 +251,34 @@ impl Connection {
             lock(&self.pending).clear();
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        stdin.write_all(text.as_bytes())?;
+        write_within(&mut stdin, text.as_bytes(), limit)?;
         Ok(receiver)
     }
+}
+
+/// Writes all of it, unless nobody reads for too long: a pipe holds less than a look at hundreds of sessions asks.
+fn write_within(pipe: &mut ChildStdin, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + limit;
+    while !bytes.is_empty() {
+        match pipe.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                let mut fds = [PollFd::new(&*pipe, PollFlags::OUT)];
+                match poll(&mut fds, Some(&left.try_into().unwrap_or_default())) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Connection {

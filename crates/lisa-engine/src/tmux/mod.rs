@@ -7,7 +7,8 @@
 //! What the door guards against, because tmux does not:
 //! - a name that is a prefix of another hits the other: targets are `=name` or ids, never bare names;
 //! - `capture-pane -p` leaks over control mode: residents capture through a buffer;
-//! - a paste into a dead pane kills the server: every paste is guarded in the same command list;
+//! - a paste into a dead pane kills the server, and a key can meet another screen than the one that was looked at:
+//!   whatever is typed is guarded in the same command list ([`typing`]);
 //! - a lost SIGCHLD leaves an exit status empty: the server is told to look again;
 //! - a server without file descriptors hangs every client: its limit is raised, every command has a time-out;
 //! - a client that stops reading freezes the panes: a thread does nothing but read;
@@ -20,9 +21,11 @@ pub mod proto;
 mod clients;
 mod command;
 mod fork;
+mod typing;
 mod version;
 
 pub use command::Cmd;
+pub use typing::{Guard, Typed};
 pub use version::{MINIMUM, Version};
 
 use crate::{
@@ -89,8 +92,9 @@ impl Tmux {
     ///
     /// `Ok(None)` means that no server is running.
     pub fn call(&self, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
-        match &self.control {
-            Some(control) => control.call(self, commands),
+        match self.control.as_ref().map(|control| control.call(self, commands)).transpose()?.flatten() {
+            Some(replies) => Ok(Some(replies)),
+            // That no connection can be made does not mean that no server runs: only a call of its own can tell.
             None => fork::call(self, commands),
         }
     }
@@ -99,8 +103,9 @@ impl Tmux {
     ///
     /// Returns what they printed, joined. `Ok(None)` means that no server is running.
     pub fn call_atomic(&self, commands: &[Cmd]) -> Result<Option<Reply>> {
-        match &self.control {
-            Some(control) => control.call_atomic(self, commands),
+        match self.control.as_ref().map(|control| control.call_atomic(self, commands)).transpose()?.flatten()
+        {
+            Some(reply) => Ok(Some(reply)),
             None => fork::call_atomic(self, commands),
         }
     }
@@ -189,9 +194,14 @@ impl Tmux {
         if captures.is_empty() {
             return Ok(Vec::new());
         }
-        let replies = match &self.control {
-            Some(control) => control.captures(self, captures)?,
-            None => self.call(&captures.iter().map(|capture| capture.command(None)).collect::<Vec<_>>())?,
+        let connected =
+            self.control.as_ref().map(|control| control.captures(self, captures)).transpose()?.flatten();
+        let replies = match connected {
+            Some(replies) => Some(replies),
+            None => {
+                let printed: Vec<Cmd> = captures.iter().map(|capture| capture.command(None)).collect();
+                fork::call(self, &printed)?
+            }
         };
         let Some(mut replies) = replies else {
             return Ok(captures.iter().map(|_| Err("no server running".to_owned())).collect());
@@ -209,48 +219,6 @@ impl Tmux {
         if let Some(control) = &self.control {
             control.listen(listener);
         }
-    }
-
-    /// Pastes text into a pane, bracketed where its program asked for that, unless the pane is dead; says which.
-    ///
-    /// The text goes through a file in `folder`. The check stands in the same command list as the paste, behind the
-    /// loading, so that nothing comes between: up to 3.3a a paste into a dead pane kills the server.
-    pub fn paste(&self, pane: &str, text: &[u8], folder: &Path) -> Result<bool> {
-        if text.is_empty() {
-            return Ok(true);
-        }
-        let name = format!("lisa-{}", uuid::Uuid::new_v4().simple());
-        let file = folder.join(&name);
-        crate::disk::write_atomic(&file, text)?;
-        let dead = Cmd::new("delete-buffer").arg("-b").arg(&name);
-        let alive = [
-            Cmd::new("copy-mode").args(["-q", "-t", pane]),
-            Cmd::new("paste-buffer").args(["-d", "-p", "-r", "-b", &name, "-t", pane]),
-            Cmd::new("display-message").args(["-p", "pasted"]),
-        ];
-        let pasted = self.call_atomic(&[
-            Cmd::new("load-buffer").args(["-b", &name]).arg(file.display().to_string()),
-            Cmd::new("if-shell").args(["-F", "-t", pane, "#{pane_dead}"]).list(&[dead]).list(&alive),
-        ]);
-        let _ = std::fs::remove_file(&file);
-        match pasted? {
-            Some(Ok(printed)) => Ok(printed.trim_ascii() == b"pasted"),
-            // The pane went away altogether.
-            Some(Err(_)) | None => Ok(false),
-        }
-    }
-
-    /// Presses named keys in a pane, after leaving copy mode. A dead pane swallows them.
-    pub fn press(&self, pane: &str, keys: &[&str]) -> Result<bool> {
-        let send = keys.iter().fold(Cmd::new("send-keys").args(["-t", pane]), |send, key| send.arg(*key));
-        let pressed = self.call_atomic(&[Cmd::new("copy-mode").args(["-q", "-t", pane]), send])?;
-        Ok(matches!(pressed, Some(Ok(_))))
-    }
-
-    /// Types text into a pane as keys, for a program that takes no paste.
-    pub fn type_text(&self, pane: &str, text: &str) -> Result<bool> {
-        let typed = self.call(&[Cmd::new("send-keys").args(["-l", "-t", pane, "--"]).arg(text)])?;
-        Ok(typed.is_some_and(|replies| replies.iter().all(std::result::Result::is_ok)))
     }
 
     /// Changes how long any one exchange may take.
@@ -467,11 +435,12 @@ fn timeout_error(limit: Duration) -> Error {
     )
 }
 
-/// Whether tmux says that there is no server, or none that would answer.
+/// Whether tmux says that there is no server. A socket that can not be used for another reason says nothing of the kind.
 fn means_no_server(stderr: &str) -> bool {
-    ["no server running", "error connecting to", "server exited", "lost server"]
-        .iter()
-        .any(|phrase| stderr.contains(phrase))
+    let absent = ["(No such file or directory)", "(Connection refused)"];
+    let unconnected = stderr.contains("error connecting to") && absent.iter().any(|why| stderr.contains(why));
+    unconnected
+        || ["no server running", "server exited", "lost server"].iter().any(|phrase| stderr.contains(phrase))
 }
 
 fn server_environment(env: &Environment) -> Vec<(OsString, OsString)> {
@@ -496,4 +465,17 @@ fn socket_dir(env: &[(OsString, OsString)]) -> PathBuf {
     let base =
         env.iter().find(|(name, _)| name == "TMUX_TMPDIR").map_or_else(|| "/tmp".into(), |(_, v)| v.clone());
     PathBuf::from(base).join(format!("tmux-{}", rustix::process::geteuid().as_raw()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_can_not_be_reached_is_not_one_that_is_gone() {
+        assert!(means_no_server("no server running on /tmp/tmux-0/lisa"));
+        assert!(means_no_server("error connecting to /x/lisa (No such file or directory)"));
+        assert!(!means_no_server("error connecting to /x/lisa (Permission denied)"));
+        assert!(!means_no_server("error connecting to /x/lisa (Too many open files)"));
+    }
 }

@@ -1,0 +1,151 @@
+//! Typing into a pane: only while it still shows what was looked at.
+//!
+//! Between a look and a key, a dialog may come up, and an Enter would answer it. So what is typed stands in the same
+//! command list as a condition on what the pane shows, and nothing can come between the two. Up to 3.3a a paste into
+//! a dead pane kills the server; the same condition sees to that.
+
+use super::{Cmd, Tmux};
+use crate::{error::Result, observation::Pane};
+use std::path::Path;
+
+/// How many characters of a row are compared.
+const ROW_CHARS: usize = 100;
+
+/// What a pane must still show when something is typed into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    condition: String,
+}
+
+/// What became of something that was to be typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typed {
+    /// It was typed.
+    Done,
+    /// The pane shows something else by now, has ended or is gone: nothing was typed.
+    Moved,
+    /// There is no server: nothing was typed.
+    Gone,
+}
+
+impl Guard {
+    /// The pane's process must not have ended; what it shows does not matter.
+    pub fn alive() -> Self {
+        Self { condition: "#{==:#{pane_dead},0}".to_owned() }
+    }
+
+    /// The cursor must be where it was, and the last written rows of the screen must still be there.
+    pub fn of(pane: &Pane, screen: &str, rows: usize) -> Self {
+        let written: Vec<&str> = screen.lines().filter(|row| !row.trim().is_empty()).collect();
+        let last = &written[written.len().saturating_sub(rows)..];
+        let patterns: Vec<String> =
+            last.iter().map(|row| pattern(row)).filter(|row| !row.is_empty()).collect();
+        let number = |flag: bool| u8::from(flag);
+        let now = "#{pane_dead}/#{cursor_x}/#{cursor_y}/#{cursor_flag}/#{alternate_on}/";
+        let then = format!(
+            "0/{}/{}/{}/{}/",
+            pane.cursor.0,
+            pane.cursor.1,
+            number(pane.cursor_visible),
+            number(pane.alternate)
+        );
+        let shown: String = patterns.iter().map(|row| format!("#{{?#{{C:{row}}},1,0}}")).collect();
+        let all = "1".repeat(patterns.len());
+        Self { condition: format!("#{{==:{now}{shown},{then}{all}}}") }
+    }
+
+    /// The command that runs `commands` if the pane is as it must be, and says which.
+    fn command(&self, pane: &str, commands: &[Cmd], otherwise: &[Cmd]) -> Cmd {
+        let say = |word: &'static str| Cmd::new("display-message").args(["-p", word]);
+        let mut commands = commands.to_vec();
+        commands.push(say("typed"));
+        let mut otherwise = otherwise.to_vec();
+        otherwise.push(say("moved"));
+        Cmd::new("if-shell").args(["-F", "-t", pane]).arg(&self.condition).list(&commands).list(&otherwise)
+    }
+}
+
+/// A row as a pattern for tmux's search: letters and digits as they are; signs, which could mean something in a format
+/// or a pattern, as any one character; what a spinner or a frame is made of as anything.
+fn pattern(row: &str) -> String {
+    let mut out = String::new();
+    for c in row.trim().chars().take(ROW_CHARS) {
+        match c {
+            c if c.is_alphanumeric() => out.push(c),
+            c if c.is_ascii() => out.push('?'),
+            _ if !out.ends_with('*') => out.push('*'),
+            _ => {}
+        }
+    }
+    // Rows of signs alone say nothing.
+    if out.chars().any(char::is_alphanumeric) { out } else { String::new() }
+}
+
+impl Tmux {
+    /// Pastes text into a pane, bracketed where its program asked for that, after leaving copy mode.
+    ///
+    /// The text goes through a file in `folder`, and is loaded before the condition, so that nothing comes between the
+    /// condition and the paste.
+    pub fn paste(&self, pane: &str, text: &[u8], folder: &Path, guard: &Guard) -> Result<Typed> {
+        if text.is_empty() {
+            return Ok(Typed::Done);
+        }
+        let name = format!("lisa-{}", uuid::Uuid::new_v4().simple());
+        let file = folder.join(&name);
+        crate::disk::write_atomic(&file, text)?;
+        let paste = [
+            Cmd::new("copy-mode").args(["-q", "-t", pane]),
+            Cmd::new("paste-buffer").args(["-d", "-p", "-r", "-b", &name, "-t", pane]),
+        ];
+        let forget = [Cmd::new("delete-buffer").arg("-b").arg(&name)];
+        let typed = self.typed(&[
+            Cmd::new("load-buffer").args(["-b", &name]).arg(file.display().to_string()),
+            guard.command(pane, &paste, &forget),
+        ]);
+        let _ = std::fs::remove_file(&file);
+        typed
+    }
+
+    /// Presses named keys in a pane, after leaving copy mode.
+    pub fn press(&self, pane: &str, keys: &[&str], guard: &Guard) -> Result<Typed> {
+        let send = keys.iter().fold(Cmd::new("send-keys").args(["-t", pane]), |send, key| send.arg(*key));
+        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])])
+    }
+
+    /// Types text into a pane as keys, for a program that takes no paste.
+    pub fn type_text(&self, pane: &str, text: &str, guard: &Guard) -> Result<Typed> {
+        let send = Cmd::new("send-keys").args(["-l", "-t", pane, "--"]).arg(text);
+        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])])
+    }
+
+    /// The terminal of a pane.
+    pub(crate) fn terminal_of(&self, pane: &str) -> Option<std::path::PathBuf> {
+        let ask = Cmd::new("display-message").args(["-p", "-t", pane, "#{pane_tty}"]);
+        let printed = self.call(&[ask]).ok()??.into_iter().next()?.ok()?;
+        let path = String::from_utf8(printed).ok()?;
+        Some(path.trim().into()).filter(|path: &std::path::PathBuf| path.is_absolute())
+    }
+
+    fn typed(&self, commands: &[Cmd]) -> Result<Typed> {
+        Ok(match self.call_atomic(commands)? {
+            Some(Ok(printed)) if printed.trim_ascii() == b"typed" => Typed::Done,
+            Some(Ok(_)) => Typed::Moved,
+            // The pane went away between the condition and the key.
+            Some(Err(_)) => Typed::Moved,
+            None => Typed::Gone,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_pattern_in_which_no_sign_means_anything() {
+        assert_eq!(pattern("❯ 1. Yes, it's #{x}: [ok]*"), "*?1??Yes??it?s???x????ok??");
+        assert_eq!(pattern("  Ändern 中文?"), "Ändern?中文?");
+        assert_eq!(pattern("╭──────╮"), "");
+        assert_eq!(pattern("✻✻ Baking…"), "*?Baking*");
+    }
+}
