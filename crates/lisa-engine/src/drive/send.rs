@@ -97,7 +97,7 @@ impl Driver<'_> {
             &self.profile,
             allows,
         ) {
-            Gate::NotYet => None,
+            Gate::NotYet if !self.engine.is_cancelled() => None,
             gate => Some(gate),
         };
         let (gate, sighting, judged) = self.watch(limit, decided)?;
