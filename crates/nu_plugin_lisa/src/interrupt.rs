@@ -42,6 +42,11 @@ impl Interrupt {
         self.cancel.clone()
     }
 
+    /// Whether the user has pressed Ctrl-C.
+    pub(crate) fn pressed(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
     /// Whether the call is to end. Asks the shell now and then whether it is still there.
     pub(crate) fn raised(&mut self) -> bool {
         if !self.cancel.is_cancelled() && self.asked.elapsed() >= PULSE {

@@ -86,7 +86,6 @@ impl SimplePluginCommand for Record {
             None => (lisa.cwd.join(format!("{}.jsonl", named.name)), call.head),
         };
         let limit: Option<Duration> = call.get_flag("limit")?;
-        let interrupt = Interrupt::listen(interface)?;
         let began = Instant::now();
         let mut out = BufWriter::new(create(&file, call.has_flag("force")?).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
@@ -99,7 +98,7 @@ impl SimplePluginCommand for Record {
             }
             labeled(&Error::io("write", &file, &error), span)
         })?);
-        let frames = match recording(&lisa.engine, &named.name, &mut out, limit, interrupt) {
+        let frames = match recording(&lisa.engine, &named.name, &mut out, limit, lisa.interrupt) {
             // What was recorded until Ctrl-C is a recording.
             Err(error) if error.kind() == Kind::Cancelled => None,
             frames => Some(frames.at(named.span)?),

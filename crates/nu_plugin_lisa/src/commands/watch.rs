@@ -90,8 +90,8 @@ impl PluginCommand for Watch {
         let sessions = named.iter().map(|named| named.name.clone()).collect();
         let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
         let stream = Stream {
-            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call.head))?,
-            interrupt: Interrupt::listen(interface)?,
+            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call))?,
+            interrupt: lisa.interrupt,
             span: call.head,
             over: false,
         };

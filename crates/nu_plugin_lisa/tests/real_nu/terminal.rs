@@ -121,6 +121,26 @@ fn ctrl_c_ends_a_watch_and_a_monitor() {
 }
 
 #[test]
+fn ctrl_c_ends_the_wait_of_an_action_and_says_what_became_of_it() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    // A plain program never shows that it is ready.
+    for (word, line, said) in [
+        ("one", "lisa session spawn generic sleep 300 --name slow --wait 60sec", "`slow` was started and stays"),
+        ("two", "lisa session send slow hello --wait 60sec", "nothing was sent"),
+    ] {
+        terminal.enters(line);
+        std::thread::sleep(Duration::from_millis(1500));
+        terminal.presses(&["C-c"]);
+        terminal.shows(said);
+        let took = terminal.comes_back(word);
+        assert!(took < Duration::from_secs(3), "`{line}` took {took:?} to end");
+    }
+    assert_eq!(stage.value("lisa session exists slow"), true);
+    assert_eq!(stage.value("lisa watch slow --since 0 --event spawned | first | get session"), "slow");
+}
+
+#[test]
 fn a_watch_shows_events_while_it_runs_and_goes_on_in_a_job() {
     let stage = Stage::with_sessions();
     let terminal = Terminal::open(&stage);

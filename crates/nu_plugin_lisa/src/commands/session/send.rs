@@ -5,11 +5,11 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::{At, invalid},
+    errors::{about, interrupted, invalid},
     signature::{example, inputs_to, lisa},
     types,
 };
-use lisa_engine::api::SendRequest;
+use lisa_engine::api::{Delivery, SendRequest};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Type, Value};
 use std::time::Duration;
@@ -111,7 +111,10 @@ impl SimplePluginCommand for Send {
                 call.head,
             ));
         }
-        let response = lisa.engine.send(&request).at(name.span)?;
+        let response = lisa.engine.send(&request).map_err(|error| about(&error, call, name.span))?;
+        if lisa.interrupt.pressed() && response.receipt.delivered == Delivery::Refused {
+            return Err(interrupted(call.head).with_help("nothing was sent"));
+        }
         Ok(convert::sent(&response, call.head))
     }
 }
