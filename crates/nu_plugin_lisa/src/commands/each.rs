@@ -24,7 +24,7 @@ pub(crate) fn each(
     let mut rows = Vec::new();
     let mut errors = Vec::new();
     for (at, session) in named.iter().enumerate() {
-        if lisa.interrupt.pressed() {
+        if lisa.interrupt.raised() {
             return Err(stopped(lisa, &named, at));
         }
         match act(session) {

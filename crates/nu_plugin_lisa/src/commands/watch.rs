@@ -91,7 +91,7 @@ impl PluginCommand for Watch {
         let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
         let stream = Stream {
             watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call))?,
-            interrupt: lisa.interrupt,
+            interrupt: lisa.interrupt.for_long(),
             span: call.head,
             over: false,
         };

@@ -137,17 +137,14 @@ fn wait(
     mut request: WaitRequest,
     timeout: Option<Duration>,
 ) -> Result<Vec<Session>, LabeledError> {
-    let Lisa { engine, mut interrupt, head, .. } = lisa;
+    let Lisa { engine, interrupt, head, .. } = lisa;
+    let interrupt = interrupt.for_long();
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         let now = left.map_or(ONE_WAIT, |left| left.min(ONE_WAIT));
         request.timeout_s = Some(now.as_secs_f64());
-        let cancel = interrupt.cancel();
-        let response = engine.wait(&request, &cancel, &mut |_| {
-            // Asks the shell whether it is still there, and raises the same flag if it is not.
-            let _ = interrupt.raised();
-        });
+        let response = engine.wait(&request, &interrupt.cancel(), &mut |_| {});
         let response = response.map_err(|error| at_name(&error, named, call))?;
         if !response.timed_out {
             return Ok(response.sessions);
@@ -223,7 +220,7 @@ impl Stream {
             last: HashMap::new(),
             ready: VecDeque::new(),
             end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-            interrupt: lisa.interrupt,
+            interrupt: lisa.interrupt.for_long(),
             span: lisa.head,
         };
         for name in names {

@@ -112,7 +112,7 @@ impl SimplePluginCommand for Send {
             ));
         }
         let response = lisa.engine.send(&request).map_err(|error| about(&error, call, name.span))?;
-        if lisa.interrupt.pressed() && response.receipt.delivered == Delivery::Refused {
+        if lisa.interrupt.raised() && response.receipt.delivered == Delivery::Refused {
             return Err(interrupted(call.head).with_help("nothing was sent"));
         }
         Ok(convert::sent(&response, call.head))

@@ -112,7 +112,7 @@ impl SimplePluginCommand for Spawn {
             agent: agent.item,
         };
         let response = lisa.engine.spawn(&request).map_err(|error| about(&error, call, agent.span))?;
-        if lisa.interrupt.pressed() {
+        if lisa.interrupt.raised() {
             let name = &response.session.name;
             let prompt = match &response.receipt {
                 Some(receipt) if receipt.delivered == Delivery::Refused => ", and its prompt was not sent",
