@@ -171,13 +171,27 @@ fn a_stream_yields_rows_as_they_come() {
 }
 
 #[test]
+fn an_autoload_folder_gets_the_three_commands_and_nothing_else() {
+    let stage = Stage::with_sessions();
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
+    let commands = |before: &str| {
+        let found = stage.value(&format!("{before}scope commands | get name | sort"));
+        found.as_array().unwrap().clone()
+    };
+    let (before, mut after) = (commands(""), commands(&format!("source {module}; ")));
+    after.retain(|name| !before.contains(name));
+    assert_eq!(json!(after), json!(["lisa dashboard", "lisa prompt-segment", "lisa waiting"]));
+}
+
+#[test]
 fn the_module_counts_and_lists_who_waits() {
     let stage = Stage::with_sessions();
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
     let segment = stage.value(&format!("use {module} *; lisa prompt-segment | ansi strip"));
     assert_eq!(segment, json!("1 waiting, 1 done"));
-    let waiting = stage.value(&format!("use {module} *; lisa waiting | select name asks"));
-    assert_eq!(waiting[0]["name"], "fix-login");
+    let waiting = stage.value(&format!("use {module} *; lisa waiting | select name asks options"));
+    let options = "1 Allow once, 2 Always allow Bash(rm:*), 3 Deny";
+    assert_eq!(waiting, json!([{"name": "fix-login", "asks": "Bash: rm -rf build", "options": options}]));
     let drawn = stage.value(&format!("use {module} *; lisa dashboard --once | ansi strip"));
     assert!(drawn.as_str().is_some_and(|table| table.contains("fix-login")), "{drawn}");
 }
