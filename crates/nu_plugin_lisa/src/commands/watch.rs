@@ -64,7 +64,7 @@ impl PluginCommand for Watch {
             example(
                 "Ring a bell in the background whenever somebody asks something",
                 "job spawn { lisa watch --event prompt | each { print --no-newline (char bel) } }",
-                None,
+                Value::test_int(1),
             ),
         ]
     }

@@ -118,6 +118,24 @@ fn a_receipt_leads_to_the_end_of_its_turn() {
 }
 
 #[test]
+fn what_crashed_is_taken_up_again() {
+    let stage = Stage::with_sessions();
+    stage.value(
+        "lisa session send docs '!exit 3' | lisa session monitor --until exited --timeout 30sec | get name",
+    );
+    let ended = stage.value("lisa session list --status crashed | select name state");
+    assert_eq!(ended, json!([{"name": "docs", "state": "exited"}]));
+    let exit = stage.value("lisa session status docs | get 0.exit | select code signal kind");
+    assert_eq!(exit, json!({"code": 3, "signal": null, "kind": "crash"}));
+    let resumed = stage.value(
+        "lisa session list --status crashed | lisa session resume --prompt '!say Back again.' --wait 20sec | select name was done",
+    );
+    assert_eq!(resumed, json!([{"name": "docs", "was": "crashed", "done": "resumed"}]));
+    stage.value("lisa session monitor docs --until ready --timeout 30sec | get name");
+    assert_eq!(stage.value("lisa session capture docs --view last_message"), json!("Back again."));
+}
+
+#[test]
 fn a_prompt_is_piped_in() {
     demo_agent();
     let stage = Stage::new();

@@ -1,6 +1,9 @@
 //! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a tmux of its own.
 
-use crate::stage::{PLUGIN, Stage, end_server, nushell};
+use crate::{
+    examples::ATTACH,
+    stage::{PLUGIN, Stage, end_server, nushell},
+};
 use std::{
     path::PathBuf,
     process::Command,
@@ -16,10 +19,16 @@ struct Terminal<'a> {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl<'a> Terminal<'a> {
+    /// One with the plugin and nothing else.
     fn open(stage: &'a Stage) -> Self {
+        Self::open_as(stage, &Stage::nu_args())
+    }
+
+    /// One that is started with these arguments: without any, with what is installed in its home.
+    fn open_as(stage: &'a Stage, args: &[String]) -> Self {
         let terminal = Self { stage, socket: stage.work().with_file_name("terminal") };
         let mut nu = vec![nushell().display().to_string()];
-        nu.extend(Stage::nu_args());
+        nu.extend_from_slice(args);
         nu.extend([
             "-e".into(),
             "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| 'ready'}; \
@@ -262,7 +271,7 @@ fn names_agents_statuses_and_options_complete() {
 fn attach_shows_the_session_and_detach_comes_back() {
     let stage = Stage::with_sessions();
     let terminal = Terminal::open(&stage);
-    terminal.enters("lisa session attach fix-login");
+    terminal.enters(ATTACH);
     terminal.shows("rm -rf build");
     terminal.presses(&["C-b", "d"]);
     terminal.comes_back("again");
@@ -312,4 +321,38 @@ fn the_dashboard_fits_follows_and_ends() {
     terminal.shows("q ends");
     stage.value("lisa session list | lisa session kill --force | length");
     terminal.shows("No sessions.");
+}
+
+/// Runs the commands of the documentation, word for word, as somebody would who has just cloned the repository.
+#[test]
+fn the_documented_commands_install_the_plugin_and_the_module() {
+    let stage = Stage::with_sessions();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let nu = |args: &[&str]| {
+        let ran = std::process::Command::new(nushell())
+            .args(args)
+            .env_clear()
+            .envs(stage.env())
+            .current_dir(root)
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let home = stage.work().with_file_name("home");
+    std::fs::create_dir_all(home.join(".cargo/bin")).unwrap();
+    // What `cargo install` does, without building it a second time.
+    std::os::unix::fs::symlink(PLUGIN, home.join(".cargo/bin/nu_plugin_lisa")).unwrap();
+    let pages = [format!("{root}/README.md"), concat!(env!("CARGO_MANIFEST_DIR"), "/README.md").to_owned()];
+    for page in pages {
+        let page = std::fs::read_to_string(page).unwrap();
+        let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
+        assert!(page.lines().any(|line| line == "cargo install --path crates/nu_plugin_lisa"));
+        nu(&["-c", line("plugin add ")]);
+        nu(&["-c", line("mkdir (")]);
+        nu(&["-c", &format!("{}\nlisa session list | length", line("plugin use "))]);
+        let terminal = Terminal::open_as(&stage, &[]);
+        terminal.enters("print $'segment: (lisa prompt-segment --plain)'");
+        terminal.shows("segment: 1 waiting, 1 done");
+        std::fs::remove_dir_all(home.join(".config")).unwrap();
+    }
 }

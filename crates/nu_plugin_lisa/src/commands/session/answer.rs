@@ -79,7 +79,7 @@ impl SimplePluginCommand for Answer {
             example(
                 "Allow what has waited for long",
                 "lisa session list | where status == waiting_input and idle > 5min | lisa session answer --choice allow_once",
-                None,
+                Value::test_list(vec![]),
             ),
         ]
     }

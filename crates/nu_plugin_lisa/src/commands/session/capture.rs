@@ -46,7 +46,11 @@ impl SimplePluginCommand for Capture {
                 "lisa session capture fix-login | str contains 'rm -rf build'",
                 Value::test_bool(true),
             ),
-            example("Read the agent's last message", "lisa session capture docs --view last_message", None),
+            example(
+                "Read the agent's last message",
+                "lisa session capture docs --view last_message",
+                Value::test_string("All done."),
+            ),
         ]
     }
 

@@ -78,9 +78,12 @@ impl PluginCommand for Monitor {
                 Value::test_string("lisa::timeout"),
             ),
             example(
-                "Say aloud who needs you",
-                "lisa session monitor --stream | each {|row| print $row.name }",
-                None,
+                "Say who needs you as it happens",
+                "lisa session monitor --stream | each {|row| $\"($row.name) is ($row.state)\" } | first 2",
+                Value::test_list(vec![
+                    Value::test_string("docs is ready"),
+                    Value::test_string("fix-login is awaiting_permission"),
+                ]),
             ),
         ]
     }

@@ -77,8 +77,8 @@ impl SimplePluginCommand for Send {
             ),
             example(
                 "Send a file as the prompt, and wait for the end of its turn",
-                "open task.md --raw | lisa session send docs | lisa session monitor --until turn",
-                None,
+                "open task.md --raw | lisa session send docs | lisa session monitor --until turn | get state",
+                Value::test_list(vec![Value::test_string("ready")]),
             ),
         ]
     }

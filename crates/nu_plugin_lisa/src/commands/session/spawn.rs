@@ -77,8 +77,8 @@ impl SimplePluginCommand for Spawn {
             ),
             example(
                 "Start one agent for each file",
-                "ls *.md | each {|file| $\"Check ($file.name) for mistakes.\" | lisa session spawn claude --tag docs }",
-                None,
+                "ls *.md | each {|file| $\"Check ($file.name).\" | lisa session spawn demo --tag $file.name | get tag }",
+                Value::test_list(vec![Value::test_string("task.md")]),
             ),
         ]
     }
