@@ -10,100 +10,167 @@
 #
 #   $env.PROMPT_COMMAND_RIGHT = {|| lisa prompt-segment }
 
-# List the sessions that need you, the longest idle first, with what each asks.
-@example "See who needs you" { lisa waiting }
-@example "Allow everything that is asked" { lisa waiting | lisa session answer --choice allow_once }
-export def "lisa waiting" []: nothing -> table {
-    lisa session list
-    | where attention == needs_you
-    | sort-by idle --reverse
-    | insert asks {|row| asks $row.prompt }
-    | insert options {|row| $row.prompt?.options? | default [] | each {|option| $"($option.key) ($option.label)" } }
-    | select name agent state idle asks options prompt project cwd
-}
-
-# Say in a few words how the sessions stand, for a prompt: `1 waiting, 2 working`. Empty when there is none.
-#
-# It never fails: a prompt that shows an error is worse than one that shows nothing.
-@example "Show it on the right" { $env.PROMPT_COMMAND_RIGHT = {|| lisa prompt-segment } }
-export def "lisa prompt-segment" [
-    --plain # Without colours.
-]: nothing -> string {
-    let rows = (try { lisa session list } catch { [] })
-    [
-        {word: waiting, color: yellow, count: ($rows | where attention == needs_you | length)}
-        {word: working, color: green, count: ($rows | where status in [in_progress just_started] | length)}
-        {word: done, color: blue, count: ($rows | where attention == delivered | length)}
-        {word: lost, color: red, count: ($rows | where status in [stuck degraded] and attention != needs_you | length)}
-    ]
-    | where count > 0
-    | each {|part|
-        let text = $"($part.count) ($part.word)"
-        if $plain { $text } else { $"(ansi $part.color)($text)(ansi reset)" }
+# A module inside the file: an autoload folder has its files sourced, and what is not exported stays in here.
+module lisa-for-every-day {
+    # List the sessions that need you, the longest idle first, with what each asks and what can be answered.
+    @example "See who needs you" { lisa waiting }
+    @example "Allow everything that is asked" { lisa waiting | where prompt != null | lisa session answer --choice allow_once }
+    export def "lisa waiting" []: nothing -> table {
+        let rows = (
+            lisa session list
+            | where attention == needs_you
+            | sort-by idle --reverse
+            | insert asks {|row| asks $row.prompt }
+            | insert options {|row| $row.prompt?.options? | default [] | each {|o| $"($o.key) ($o.label)" } | str join ", " }
+        )
+        # A name that Lisa made is too long to stand first: nothing after it would fit.
+        let first = (if ($rows | any {|row| ($row.name | str length) > 20 }) { [idle asks name] } else { [name idle asks] })
+        $rows | select ...$first options state agent prompt project cwd
     }
-    | str join ', '
-}
 
-# Draw the sessions as a table that keeps itself up to date, those that need you first. Ctrl-C ends it.
-@example "Follow everything" { lisa dashboard }
-@example "Follow one agent, twice a second" { lisa dashboard --agent claude --interval 500ms }
-export def "lisa dashboard" [
-    --agent (-a): string # Only sessions of this agent.
-    --project (-p): string # Only sessions of this project.
-    --interval (-i): duration = 1sec # How often to draw.
-    --once # Draw once and return the table as text.
-]: nothing -> any {
-    if $once { return (draw $agent $project) }
-    print --no-newline (ansi cursor_off) (ansi clear_entire_screen)
-    try {
-        loop {
-            # From the top left over what is there, then clear the rest: no flicker.
-            let frame = (draw $agent $project | lines | each {|line| $"($line)(ansi erase_line_from_cursor_to_end)" } | str join "\n")
-            print --no-newline $"(ansi home)($frame)\n(ansi clear_screen_from_cursor_to_end)"
-            sleep $interval
+    # Say in a few words how the sessions stand, for a prompt: `1 waiting, 2 working`. Empty when there is none.
+    #
+    # It never fails: a prompt that shows an error is worse than one that shows nothing.
+    @example "Show it on the right" { $env.PROMPT_COMMAND_RIGHT = {|| lisa prompt-segment } }
+    export def "lisa prompt-segment" [
+        --plain # Without colours.
+    ]: nothing -> string {
+        counts (try { lisa session list } catch { [] })
+        | each {|part|
+            let text = $"($part.count) ($part.word)"
+            if $plain { $text } else { $"(ansi $part.color)($text)(ansi reset)" }
         }
-    } catch {|error|
-        print --no-newline (ansi cursor_on)
-        if $error.msg !~ 'nterrupted' { error make $error.raw }
+        | str join ', '
     }
-}
 
-def draw [agent, project]: nothing -> string {
-    let rank = {needs_you: 0, delivered: 1, autonomous: 2}
-    let rows = (
-        lisa session list
-        | where ($agent == null or agent == $agent) and ($project == null or project == $project)
-        | sort-by {|row| $rank | get $row.attention } {|row| 0sec - $row.idle }
-    )
-    let table = (
-        $rows
-        | each {|row| {
-            name: $row.name
+    # Draw the sessions as a table that keeps itself up to date, those that need you first. `q` or Ctrl-C ends it.
+    @example "Follow everything" { lisa dashboard }
+    @example "Follow one agent, twice a second" { lisa dashboard --agent claude --interval 500ms }
+    export def "lisa dashboard" [
+        --agent (-a): string # Only sessions of this agent.
+        --project (-p): string # Only sessions of this project.
+        --interval (-i): duration = 1sec # How often to draw.
+        --once # Draw once and return the table as text.
+    ]: nothing -> any {
+        if $once { return (draw $agent $project) }
+        # A screen of its own, so that what was there comes back afterwards.
+        print --no-newline $"\e[?1049h(ansi cursor_off)(ansi clear_entire_screen)"
+        let ended = (
+            try {
+                loop {
+                    # From the top left over what is there, and only then the rest away: no flicker.
+                    let frame = (draw $agent $project | lines | each { $"($in)(ansi erase_line_from_cursor_to_end)" } | str join "\n")
+                    print --no-newline $"(ansi home)($frame)(ansi clear_screen_from_cursor_to_end)"
+                    if (ends $interval) { break }
+                }
+            } catch {|error| $error }
+        )
+        print --no-newline $"(ansi cursor_on)\e[?1049l"
+        if $ended != null and $ended.msg !~ 'nterrupted' { error make $ended.raw }
+    }
+
+    # Waits for the next drawing, and says whether somebody has ended it: `q`, Escape, or Ctrl-C, which is a key here.
+    def ends [interval: duration]: nothing -> bool {
+        if not (is-terminal --stdin) {
+            sleep $interval
+            return false
+        }
+        let event = (try { input listen --types [key resize] --timeout $interval } catch { null })
+        $event.type? == key and ($event.code in [q esc] or ($event.code == c and 'keymodifiers(control)' in $event.modifiers))
+    }
+
+    # One picture of the dashboard, made to fit the terminal.
+    def draw [agent, project]: nothing -> string {
+        let size = (term size)
+        let rank = {needs_you: 0, delivered: 1, autonomous: 2}
+        let rows = (
+            lisa session list
+            | where ($agent == null or agent == $agent) and ($project == null or project == $project)
+            | sort-by {|row| $rank | get $row.attention } {|row| 0sec - $row.idle }
+        )
+        let counts = (counts $rows | each {|part| $"(ansi $part.color)($part.count) ($part.word)(ansi reset)" } | str join ', ')
+        let title = $"(ansi attr_bold)Lisa(ansi reset)  (date now | format date '%H:%M:%S')  ($counts)"
+        if ($rows | is-empty) { return $"($title)\nNo sessions." }
+        # The title, the table's three lines and its heading, and what is said below it.
+        let room = ([($size.rows - 6) 1] | math max)
+        let shown = ($rows | first $room | each {|row| {
+            name: (short $row.name $row.tag)
             agent: $row.agent
-            state: (painted $row)
-            idle: $row.idle
+            state: $row.state
+            idle: (rounded $row.idle)
             asks: (asks $row.prompt | default '')
-        }}
-        # A name that Lisa made is too long to stand first: everything after it would be cut off.
-        | if ($in | any {|row| ($row.name | str length) > 20 }) { $in | move name --last } else { $in }
-        | if ($in | is-empty) { 'No sessions.' } else { $in | table --index false }
-    )
-    $"(ansi attr_bold)Lisa(ansi reset)  (date now | format date '%H:%M:%S')  (lisa prompt-segment)\n($table)"
-}
-
-# What a prompt is about, in one line: what the agent wants to run or touch, the question, or the dialog's title.
-def asks [prompt]: nothing -> any {
-    if $prompt == null { return null }
-    let about = ($prompt.command | default $prompt.file)
-    if $about != null { return ([$prompt.tool $about] | compact | str join ': ' | lines | first) }
-    $prompt.body | lines | where $it ends-with '?' | get 0? | default $prompt.title
-}
-
-def painted [row]: nothing -> string {
-    let color = match $row.attention {
-        needs_you => 'yellow'
-        delivered => 'blue'
-        _ => (if $row.status in [stuck degraded crashed] { 'red' } else { 'green' })
+            paint: (color $row)
+        }})
+        # What is asked matters most: in a narrow terminal the agent makes room for it, then the beginning of long names.
+        let tight = ($shown | reject agent | update name { str replace --regex '^lisa-.+-\d{6}-(?=\d{6}-\d{3}…)' '…' })
+        let fitting = ([$shown ($shown | reject agent)] | where (room $it $size.columns) >= 24 | append [$tight] | first)
+        let left = ([(room $fitting $size.columns) 4] | math max)
+        let table = (
+            $fitting
+            | update asks {|row| cut $row.asks $left }
+            | update state {|row| $"(ansi $row.paint)($row.state)(ansi reset)" }
+            | reject paint
+            | table --index false --width $size.columns
+            | str trim --right --char "\n"
+        )
+        let more = ($rows | length) - ($shown | length)
+        let below = (if $more > 0 { $"and ($more) more; q ends" } else { 'q ends' })
+        $"($title)\n($table)\n(ansi attr_dimmed)($below)(ansi reset)"
     }
-    $"(ansi $color)($row.state)(ansi reset)"
+
+    # How many characters a table of these columns leaves for what is asked.
+    def room [rows, columns: int]: nothing -> int {
+        # Three characters between two columns, two at each end.
+        $rows | reject asks paint | columns | reduce --fold ($columns - 4) {|column, left|
+            $left - 3 - ($rows | get $column | each { into string | str length --grapheme-clusters } | append ($column | str length) | math max)
+        }
+    }
+
+    # How many sessions wait, work, are done or are lost.
+    def counts [rows]: nothing -> table {
+        [
+            {word: waiting, color: yellow, count: ($rows | where attention == needs_you | length)}
+            {word: working, color: green, count: ($rows | where status in [in_progress just_started] | length)}
+            {word: done, color: blue, count: ($rows | where attention == delivered | length)}
+            {word: lost, color: red, count: ($rows | where status in [stuck degraded] and attention != needs_you | length)}
+        ]
+        | where count > 0
+    }
+
+    # What a prompt is about, in one line: what the agent wants to run or touch, the question, or the dialog's title.
+    def asks [prompt]: nothing -> any {
+        if $prompt == null { return null }
+        let about = ($prompt.command | default $prompt.file)
+        if $about != null { return ([$prompt.tool $about] | compact | str join ': ' | lines | first) }
+        $prompt.body | lines | where $it ends-with '?' | get 0? | default $prompt.title
+    }
+
+    # A name to look at. Of one that Lisa made, as much as is unique, which commands that read take too, and its tag.
+    def short [name: string, tag]: nothing -> string {
+        let made = ($name | parse --regex '^(?<unique>lisa-.+-\d{6}-\d{6}-\d{3})\d{6}-' | get 0?)
+        if $made == null { return $name }
+        $"($made.unique)…($tag)"
+    }
+
+    # A text of at most this many characters.
+    def cut [text: string, most: int]: nothing -> string {
+        if ($text | str length --grapheme-clusters) <= $most { return $text }
+        $"($text | str substring --grapheme-clusters 0..($most - 2))…"
+    }
+
+    # A duration in its largest unit.
+    def rounded [idle: duration]: nothing -> duration {
+        let unit = ([1day 1hr 1min] | where $it <= $idle | get 0? | default 1sec)
+        ($idle // $unit) * $unit
+    }
+
+    def color [row]: nothing -> string {
+        match $row.attention {
+            needs_you => 'yellow'
+            delivered => 'blue'
+            _ => (if $row.status in [stuck degraded crashed] { 'red' } else { 'green' })
+        }
+    }
 }
+
+export use lisa-for-every-day *

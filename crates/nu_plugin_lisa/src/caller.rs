@@ -2,6 +2,7 @@
 
 use crate::{
     errors::{At, invalid},
+    interrupt::Interrupt,
     settings::Settings,
 };
 use lisa_engine::{
@@ -17,8 +18,10 @@ use std::{
 
 /// What a command works with: the engine, the caller's settings, and where in the source the command stands.
 pub(crate) struct Lisa {
-    /// Lisa's engine.
+    /// Lisa's engine. Its waits for agents to come up end with Ctrl-C.
     pub(crate) engine: Engine,
+    /// Whether the user has pressed Ctrl-C.
+    pub(crate) interrupt: Interrupt,
     /// `$env.config.plugins.lisa`.
     pub(crate) settings: Settings,
     /// Where the command's name stands.
@@ -39,8 +42,10 @@ impl Lisa {
     pub(crate) fn open_at(interface: &EngineInterface, head: Span) -> Result<Self, LabeledError> {
         let caller = caller(interface, head)?;
         let (cwd, env) = (caller.cwd.clone(), caller.env.clone());
+        let interrupt = Interrupt::listen(interface)?;
         Ok(Self {
-            engine: Engine::open(caller).at(head)?,
+            engine: Engine::open(caller).at(head)?.cancelled_by(&interrupt.cancel()),
+            interrupt,
             settings: Settings::read(interface, head)?,
             head,
             cwd,

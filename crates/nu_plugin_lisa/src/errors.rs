@@ -2,14 +2,13 @@
 
 use crate::speak::here;
 use lisa_engine::error::{Error, Kind};
-use nu_protocol::{LabeledError, Span};
+use nu_plugin::EvaluatedCall;
+use nu_protocol::{LabeledError, Span, Value};
 
 /// An engine error, labelled at the argument or command it is about.
 pub(crate) fn labeled(error: &Error, span: Span) -> LabeledError {
     if error.kind() == Kind::Cancelled {
-        return LabeledError::new("Operation interrupted")
-            .with_code(code(Kind::Cancelled))
-            .with_label("this was waiting", span);
+        return interrupted(span);
     }
     let mut labeled = LabeledError::new(capitalized(error.message()))
         .with_code(code(error.kind()))
@@ -18,6 +17,28 @@ pub(crate) fn labeled(error: &Error, span: Span) -> LabeledError {
         labeled = labeled.with_help(here(error.hint()));
     }
     labeled
+}
+
+/// An engine error, labelled at the argument that its sentence quotes; without one, at `otherwise`.
+pub(crate) fn about(error: &Error, call: &EvaluatedCall, otherwise: Span) -> LabeledError {
+    let said = error.message();
+    let quoted = |word: &str| said.contains(&format!("`{word}`"));
+    // Paths stand in sentences without quotes.
+    let path = |word: &str| word.starts_with('/') && said.contains(word);
+    let names = |value: &Value| value.as_str().is_ok_and(|word| quoted(word) || path(word));
+    let flag = call.named.iter().find_map(|(flag, value)| {
+        let value = value.as_ref()?;
+        (names(value) || quoted(&flag.item)).then(|| value.span())
+    });
+    let argument = || call.positional.iter().rev().find(|value| names(value)).map(Value::span);
+    labeled(error, flag.or_else(argument).unwrap_or(otherwise))
+}
+
+/// What a command says that Ctrl-C has ended.
+pub(crate) fn interrupted(span: Span) -> LabeledError {
+    LabeledError::new("Operation interrupted")
+        .with_code(code(Kind::Cancelled))
+        .with_label("this was waiting", span)
 }
 
 /// The code that scripts match on: `$e.details.code`.
@@ -63,6 +84,23 @@ mod tests {
         assert_eq!(error.help.as_deref(), Some("did you mean fix-login?"));
         assert_eq!(error.labels[0].span, span);
         assert_eq!(error.labels[0].text, "session not found");
+    }
+
+    #[test]
+    fn an_error_is_labelled_at_the_argument_that_it_quotes() {
+        use nu_protocol::IntoSpanned;
+        let flag = |name: &str, text: &str, span| {
+            (name.to_owned().into_spanned(span), Some(Value::string(text, span)))
+        };
+        let mut call = EvaluatedCall::new(Span::new(0, 4));
+        call.add_positional(Value::string("demo", Span::new(5, 9)));
+        call.named =
+            vec![flag("name", "docs", Span::new(10, 20)), flag("cwd", "/nowhere", Span::new(21, 35))];
+        let at = |said: &str| about(&Error::invalid(said, ""), &call, Span::new(0, 4)).labels[0].span;
+        assert_eq!(at("there is a session `docs` already"), Span::new(10, 20));
+        assert_eq!(at("the working folder /nowhere does not exist"), Span::new(21, 35));
+        assert_eq!(at("the agent `demo` has no such mode"), Span::new(5, 9));
+        assert_eq!(at("the demo is over"), Span::new(0, 4));
     }
 
     #[test]

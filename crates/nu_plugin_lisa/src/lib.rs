@@ -13,6 +13,7 @@
 //! | `speak` | the engine's advice in the words of this shell |
 //! | `errors` | engine errors as labelled errors with a code and a help text |
 //! | `interrupt` | how a blocking call ends: Ctrl-C, or a shell that is gone |
+//! | `wire` | the protocol with the shell, and which streams nobody reads any more |
 //! | `complete` | session names, agents and the options of a prompt, looked up while somebody types |
 //!
 //! The plugin keeps no state between calls: Nushell may stop it at any time, and what is true stands in tmux and on
@@ -32,9 +33,12 @@ mod signature;
 mod speak;
 mod types;
 mod until;
+mod wire;
 
 use commands::{agent, session};
 use nu_plugin::{Plugin, PluginCommand};
+
+pub use wire::Wire;
 
 /// The plugin. Making one does nothing: Nushell starts the program just to ask for its signatures.
 #[derive(Debug, Default, Clone, Copy)]

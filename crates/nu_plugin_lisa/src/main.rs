@@ -1,8 +1,8 @@
 //! The plugin's program. It has two lives: Nushell starts it to serve commands, and Lisa starts it as
 //! `nu_plugin_lisa helper …` to launch agents and take their hooks.
 
-use nu_plugin::{MsgPackSerializer, serve_plugin};
-use nu_plugin_lisa::LisaPlugin;
+use nu_plugin::serve_plugin;
+use nu_plugin_lisa::{LisaPlugin, Wire};
 use std::{ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -11,6 +11,6 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|word| word == "helper") {
         return lisa_engine::helper::main(args.into_iter().skip(1));
     }
-    serve_plugin(&LisaPlugin, MsgPackSerializer);
+    serve_plugin(&LisaPlugin, Wire);
     ExitCode::SUCCESS
 }

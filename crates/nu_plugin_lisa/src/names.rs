@@ -86,10 +86,10 @@ pub(crate) fn check(engine: &Engine, named: &[Named]) -> Result<(), LabeledError
     }
 }
 
-/// An engine error about several sessions, labelled at the one that it names.
-pub(crate) fn at_name(error: &Error, named: &[Named], head: Span) -> LabeledError {
+/// An engine error about several sessions, labelled at the one that it names, or at the flag.
+pub(crate) fn at_name(error: &Error, named: &[Named], call: &EvaluatedCall) -> LabeledError {
     let meant = named.iter().find(|named| error.message().contains(&format!("`{}`", named.name)));
-    crate::errors::labeled(error, meant.map_or(head, |named| named.span))
+    crate::errors::about(error, call, meant.map_or(call.head, |named| named.span))
 }
 
 fn collect(value: &Value, into: &mut Vec<Named>) -> Result<(), LabeledError> {
@@ -229,9 +229,10 @@ mod tests {
             panic!("no names")
         };
         named[1].span = Span::new(5, 6);
-        let error = at_name(&Error::not_found("b", &[]), &named, Span::unknown());
+        let call = EvaluatedCall::new(Span::unknown());
+        let error = at_name(&Error::not_found("b", &[]), &named, &call);
         assert_eq!(error.labels[0].span, Span::new(5, 6));
-        let error = at_name(&Error::not_found("c", &[]), &named, Span::unknown());
+        let error = at_name(&Error::not_found("c", &[]), &named, &call);
         assert_eq!(error.labels[0].span, Span::unknown());
     }
 

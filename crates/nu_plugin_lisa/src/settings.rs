@@ -6,7 +6,7 @@ use lisa_engine::{
     observation::Mode,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall};
-use nu_protocol::{FromValue, LabeledError, Span, Spanned, Value};
+use nu_protocol::{FromValue, LabeledError, ShellError, Span, Spanned, Value};
 use std::time::Duration;
 
 /// The caller's settings. Every one may be left out.
@@ -66,11 +66,19 @@ impl Settings {
             let there_are = if near.is_empty() { KNOWN.join(", ") } else { near.join(", ") };
             return Err(wrong(format!("There is no setting `{unknown}`"), format!("settings: {there_are}")));
         }
-        Self::from_value(value).map_err(|error| {
-            wrong(
-                format!("The settings can not be understood: {error}"),
-                "see `help lisa` for each".to_owned(),
-            )
+        Self::from_value(value.clone()).map_err(|error| {
+            let message = match &error {
+                ShellError::CantConvert { to_type, from_type, span, .. } => {
+                    let which = value.as_record().ok().and_then(|record| {
+                        record.iter().find(|(_, value)| value.span() == *span).map(|(name, _)| name.as_str())
+                    });
+                    let which =
+                        which.map_or("What is set".to_owned(), |name| format!("The setting `{name}`"));
+                    format!("{which} should be {to_type}, not {from_type}")
+                }
+                error => format!("The settings can not be understood: {error}"),
+            };
+            wrong(message, "`help lisa` says what each setting is".to_owned())
         })
     }
 

@@ -102,7 +102,7 @@ impl Driver<'_> {
             &self.profile,
             allows,
         ) {
-            Gate::NotYet => None,
+            Gate::NotYet if !self.engine.is_cancelled() => None,
             gate => Some(gate),
         };
         let text = without_controls(text);

@@ -19,7 +19,7 @@ impl Driver<'_> {
             let left = deadline.saturating_duration_since(Instant::now());
             let (asked, sighting, judged) =
                 self.watch(left, |_, judged| match &judged.outcome.verdict.state {
-                    State::Starting => None,
+                    State::Starting if !self.engine.is_cancelled() => None,
                     state => Some(state.prompt().cloned()),
                 })?;
             let Some(Some(prompt)) = asked else { return Ok(()) };

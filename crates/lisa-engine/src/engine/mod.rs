@@ -78,6 +78,7 @@ impl Cancel {
 #[derive(Debug, Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
+    cancel: Cancel,
 }
 
 #[derive(Debug)]
@@ -112,7 +113,20 @@ impl Engine {
             Error::new(Kind::InvalidProfile, error.to_string(), "mend that profile, or move it away")
         })?;
         let tmux = tmux(config.socket.clone(), &caller.env)?;
-        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux, resident: Mutex::new(None) }) })
+        let inner = Inner { caller, config, profiles, tmux, resident: Mutex::new(None) };
+        Ok(Self { inner: Arc::new(inner), cancel: Cancel::default() })
+    }
+
+    /// The same engine for somebody who may lose patience: a wait for an agent to come up, in a spawn, a resume or a
+    /// send, is over when `cancel` is raised. What is typed already is still seen through to its proof.
+    #[must_use]
+    pub fn cancelled_by(&self, cancel: &Cancel) -> Self {
+        Self { inner: Arc::clone(&self.inner), cancel: cancel.clone() }
+    }
+
+    /// Whether the caller has lost patience.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     /// The same engine with a connection to tmux of its own: nothing is read a second time.
@@ -120,7 +134,8 @@ impl Engine {
         let Inner { caller, config, profiles, .. } = self.inner.as_ref();
         let (caller, config, profiles) = (caller.clone(), config.clone(), profiles.clone());
         let tmux = Tmux::resident(config.socket.clone(), &caller.env)?;
-        Ok(Self { inner: Arc::new(Inner { caller, config, profiles, tmux, resident: Mutex::new(None) }) })
+        let inner = Inner { caller, config, profiles, tmux, resident: Mutex::new(None) };
+        Ok(Self { inner: Arc::new(inner), cancel: Cancel::default() })
     }
 
     /// The resident of this process, made by `start` when it is first needed.

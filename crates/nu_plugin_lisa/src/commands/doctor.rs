@@ -35,8 +35,8 @@ impl SimplePluginCommand for Doctor {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
             "See what is missing and how to mend it",
-            "lisa doctor | where required and ok == false | length",
-            Value::test_int(0),
+            "lisa doctor | where required and ok == false | select name fix",
+            Value::test_list(vec![]),
         )]
     }
 

@@ -6,22 +6,17 @@ use crate::{
     complete::{Arg, Source, completes},
     convert,
     errors::{At, invalid, labeled},
-    interrupt::{Interrupt, TICK},
     names::{self, Names},
     signature::{OverNames, example, lisa},
     types,
 };
-use lisa_engine::{
-    engine::Engine,
-    error::{Error, Kind},
-};
+use lisa_engine::error::{Error, Kind};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Value};
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -40,7 +35,8 @@ impl SimplePluginCommand for Record {
     }
 
     fn extra_description(&self) -> &str {
-        "Secrets are masked. A wrong verdict becomes a recording, and the recording a test: see `lisa replay`."
+        "Secrets are masked. A wrong verdict becomes a recording, and the recording a test: see `lisa replay`. What was\n\
+         recorded until Ctrl-C is a whole recording, though the shell then says that it was interrupted."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -86,7 +82,6 @@ impl SimplePluginCommand for Record {
             None => (lisa.cwd.join(format!("{}.jsonl", named.name)), call.head),
         };
         let limit: Option<Duration> = call.get_flag("limit")?;
-        let interrupt = Interrupt::listen(interface)?;
         let began = Instant::now();
         let mut out = BufWriter::new(create(&file, call.has_flag("force")?).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
@@ -99,7 +94,8 @@ impl SimplePluginCommand for Record {
             }
             labeled(&Error::io("write", &file, &error), span)
         })?);
-        let frames = match recording(&lisa.engine, &named.name, &mut out, limit, interrupt) {
+        let interrupt = lisa.interrupt.for_long();
+        let frames = match lisa.engine.record(&named.name, &mut out, limit, &interrupt.cancel()) {
             // What was recorded until Ctrl-C is a recording.
             Err(error) if error.kind() == Kind::Cancelled => None,
             frames => Some(frames.at(named.span)?),
@@ -124,26 +120,4 @@ fn create(file: &Path, force: bool) -> io::Result<File> {
         options.create_new(true)
     };
     options.open(file)
-}
-
-/// Records, and has somebody ask meanwhile whether the shell is still there.
-fn recording(
-    engine: &Engine,
-    name: &str,
-    out: &mut dyn Write,
-    limit: Option<Duration>,
-    mut interrupt: Interrupt,
-) -> lisa_engine::error::Result<u64> {
-    let cancel = interrupt.cancel();
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) && !interrupt.raised() {
-                std::thread::sleep(TICK);
-            }
-        });
-        let frames = engine.record(name, out, limit, &cancel);
-        done.store(true, Ordering::Relaxed);
-        frames
-    })
 }

@@ -46,8 +46,8 @@ impl SimplePluginCommand for Replay {
             ),
             example(
                 "See when the verdict changed",
-                "lisa replay docs.jsonl | chunk-by { get state } | each { first }",
-                None,
+                "lisa replay docs.jsonl | chunk-by { get state } | each { first | get state }",
+                Value::test_list(vec![Value::test_string("ready")]),
             ),
         ]
     }

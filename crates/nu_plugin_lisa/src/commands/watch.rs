@@ -64,7 +64,7 @@ impl PluginCommand for Watch {
             example(
                 "Ring a bell in the background whenever somebody asks something",
                 "job spawn { lisa watch --event prompt | each { print --no-newline (char bel) } }",
-                None,
+                Value::test_int(1),
             ),
         ]
     }
@@ -90,8 +90,8 @@ impl PluginCommand for Watch {
         let sessions = named.iter().map(|named| named.name.clone()).collect();
         let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
         let stream = Stream {
-            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call.head))?,
-            interrupt: Interrupt::listen(interface)?,
+            watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call))?,
+            interrupt: lisa.interrupt.for_long(),
             span: call.head,
             over: false,
         };

@@ -61,6 +61,7 @@ fn check(stage: &Stage, example: &Found) -> Result<(), String> {
 #[test]
 fn examples_return_what_the_help_says() {
     let shared = Stage::with_sessions();
+    shared.value("lisa record docs --limit 300ms --out docs.jsonl | get name");
     let all = examples(&shared);
     assert!(all.len() > 26, "every command has an example");
     let failed: Vec<String> = all
@@ -74,11 +75,17 @@ fn examples_return_what_the_help_says() {
     assert!(failed.is_empty(), "{} examples do not do what they say:\n\n{}", failed.len(), failed.join("\n"));
 }
 
+/// An example that takes the terminal: `terminal.rs` runs it there, word for word.
+pub(crate) const ATTACH: &str = "lisa session attach fix-login";
+
 #[test]
-fn examples_without_a_result_are_at_least_well_formed() {
-    let stage = Stage::new();
-    for example in examples(&stage).iter().filter(|example| !example.has_result) {
-        let ran = stage.run(&format!("if false {{ {} }}", example.source));
+fn examples_without_a_result_run() {
+    let stage = Stage::with_sessions();
+    let all = examples(&stage);
+    let left: Vec<&Found> = all.iter().filter(|example| !example.has_result).collect();
+    assert!(left.iter().any(|example| example.source == ATTACH));
+    for example in left.into_iter().filter(|example| example.source != ATTACH) {
+        let ran = stage.run(&example.source);
         assert!(ran.ok, "{}: {}\n{}", example.command, example.source, ran.err);
     }
 }

@@ -118,6 +118,24 @@ fn a_receipt_leads_to_the_end_of_its_turn() {
 }
 
 #[test]
+fn what_crashed_is_taken_up_again() {
+    let stage = Stage::with_sessions();
+    stage.value(
+        "lisa session send docs '!exit 3' | lisa session monitor --until exited --timeout 30sec | get name",
+    );
+    let ended = stage.value("lisa session list --status crashed | select name state");
+    assert_eq!(ended, json!([{"name": "docs", "state": "exited"}]));
+    let exit = stage.value("lisa session status docs | get 0.exit | select code signal kind");
+    assert_eq!(exit, json!({"code": 3, "signal": null, "kind": "crash"}));
+    let resumed = stage.value(
+        "lisa session list --status crashed | lisa session resume --prompt '!say Back again.' --wait 20sec | select name was done",
+    );
+    assert_eq!(resumed, json!([{"name": "docs", "was": "crashed", "done": "resumed"}]));
+    stage.value("lisa session monitor docs --until ready --timeout 30sec | get name");
+    assert_eq!(stage.value("lisa session capture docs --view last_message"), json!("Back again."));
+}
+
+#[test]
 fn a_prompt_is_piped_in() {
     demo_agent();
     let stage = Stage::new();
@@ -171,13 +189,27 @@ fn a_stream_yields_rows_as_they_come() {
 }
 
 #[test]
+fn an_autoload_folder_gets_the_three_commands_and_nothing_else() {
+    let stage = Stage::with_sessions();
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
+    let commands = |before: &str| {
+        let found = stage.value(&format!("{before}scope commands | get name | sort"));
+        found.as_array().unwrap().clone()
+    };
+    let (before, mut after) = (commands(""), commands(&format!("source {module}; ")));
+    after.retain(|name| !before.contains(name));
+    assert_eq!(json!(after), json!(["lisa dashboard", "lisa prompt-segment", "lisa waiting"]));
+}
+
+#[test]
 fn the_module_counts_and_lists_who_waits() {
     let stage = Stage::with_sessions();
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
     let segment = stage.value(&format!("use {module} *; lisa prompt-segment | ansi strip"));
     assert_eq!(segment, json!("1 waiting, 1 done"));
-    let waiting = stage.value(&format!("use {module} *; lisa waiting | select name asks"));
-    assert_eq!(waiting[0]["name"], "fix-login");
+    let waiting = stage.value(&format!("use {module} *; lisa waiting | select name asks options"));
+    let options = "1 Allow once, 2 Always allow Bash(rm:*), 3 Deny";
+    assert_eq!(waiting, json!([{"name": "fix-login", "asks": "Bash: rm -rf build", "options": options}]));
     let drawn = stage.value(&format!("use {module} *; lisa dashboard --once | ansi strip"));
     assert!(drawn.as_str().is_some_and(|table| table.contains("fix-login")), "{drawn}");
 }

@@ -97,11 +97,12 @@ impl Stage {
         Self { dir }
     }
 
-    /// A stage with the two sessions that the examples are about: `fix-login` asks whether it may run
-    /// `rm -rf build`, and `docs` has finished its turn.
+    /// A stage with the two sessions that the examples are about: `fix-login` asks whether it may run `rm -rf build`,
+    /// and `docs` has finished its turn. `task.md` is a prompt.
     pub(crate) fn with_sessions() -> Self {
         let stage = Self::new();
         demo_agent();
+        fs::write(stage.work().join("task.md"), "!say Thanks.").unwrap();
         stage.value(
             "lisa session spawn demo --name fix-login --prompt '!permission Bash rm -rf build' | ignore
              lisa session spawn demo --name docs --prompt '!say All done.' | ignore

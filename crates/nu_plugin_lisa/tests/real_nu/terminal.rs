@@ -1,6 +1,9 @@
 //! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a tmux of its own.
 
-use crate::stage::{PLUGIN, Stage, end_server, nushell};
+use crate::{
+    examples::ATTACH,
+    stage::{PLUGIN, Stage, end_server, nushell},
+};
 use std::{
     path::PathBuf,
     process::Command,
@@ -16,10 +19,16 @@ struct Terminal<'a> {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl<'a> Terminal<'a> {
+    /// One with the plugin and nothing else.
     fn open(stage: &'a Stage) -> Self {
+        Self::open_as(stage, &Stage::nu_args())
+    }
+
+    /// One that is started with these arguments: without any, with what is installed in its home.
+    fn open_as(stage: &'a Stage, args: &[String]) -> Self {
         let terminal = Self { stage, socket: stage.work().with_file_name("terminal") };
         let mut nu = vec![nushell().display().to_string()];
-        nu.extend(Stage::nu_args());
+        nu.extend_from_slice(args);
         nu.extend([
             "-e".into(),
             "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| 'ready'}; \
@@ -82,17 +91,30 @@ impl<'a> Terminal<'a> {
         began.elapsed()
     }
 
-    /// The processes of the plugin that this terminal's shell has started.
-    fn plugins(&self) -> Vec<String> {
+    /// The folders in /proc of the plugin's processes that this terminal's shell has started.
+    fn plugins(&self) -> Vec<PathBuf> {
         let pid = self.tmux(&["display-message", "-p", "#{pane_pid}"]).0;
         let needle = format!("/nu.{}.", pid.trim());
         let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
         all.flatten()
-            .filter_map(|entry| {
-                let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-                let line = String::from_utf8_lossy(&line).into_owned();
-                (line.starts_with(PLUGIN) && line.contains(&needle)).then_some(line)
+            .map(|entry| entry.path())
+            .filter(|folder| {
+                std::fs::read(folder.join("cmdline")).is_ok_and(|line| {
+                    let line = String::from_utf8_lossy(&line);
+                    line.starts_with(PLUGIN) && line.contains(&needle)
+                })
             })
+            .collect()
+    }
+
+    /// The plugin's threads that belong to a call which has not ended.
+    fn busy(&self) -> Vec<String> {
+        let tasks =
+            self.plugins().into_iter().filter_map(|folder| std::fs::read_dir(folder.join("task")).ok());
+        tasks
+            .flat_map(|tasks| tasks.flatten())
+            .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+            .filter(|name| name.starts_with("lisa-"))
             .collect()
     }
 }
@@ -121,6 +143,30 @@ fn ctrl_c_ends_a_watch_and_a_monitor() {
 }
 
 #[test]
+fn ctrl_c_ends_the_wait_of_an_action_and_says_what_became_of_it() {
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    // A plain program never shows that it is ready.
+    for (word, line, said) in [
+        (
+            "one",
+            "lisa session spawn generic sleep 300 --name slow --wait 60sec",
+            "`slow` was started and stays",
+        ),
+        ("two", "lisa session send slow hello --wait 60sec", "nothing was sent"),
+    ] {
+        terminal.enters(line);
+        std::thread::sleep(Duration::from_millis(1500));
+        terminal.presses(&["C-c"]);
+        terminal.shows(said);
+        let took = terminal.comes_back(word);
+        assert!(took < Duration::from_secs(3), "`{line}` took {took:?} to end");
+    }
+    assert_eq!(stage.value("lisa session exists slow"), true);
+    assert_eq!(stage.value("lisa watch slow --since 0 --event spawned | first | get session"), "slow");
+}
+
+#[test]
 fn a_watch_shows_events_while_it_runs_and_goes_on_in_a_job() {
     let stage = Stage::with_sessions();
     let terminal = Terminal::open(&stage);
@@ -134,6 +180,40 @@ fn a_watch_shows_events_while_it_runs_and_goes_on_in_a_job() {
     {
         assert!(began.elapsed() < PATIENCE, "{}", terminal.screen());
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_has_ended_leaves_no_thread_behind() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let stage = Stage::with_sessions();
+    let terminal = Terminal::open(&stage);
+    let gone = |after: &str| {
+        let began = Instant::now();
+        while !terminal.busy().is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(5), "{after}: {:?}", terminal.busy());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    terminal.enters("lisa watch --since 0 | first 2 | length");
+    terminal.comes_back("first");
+    gone("first");
+    for (job, line) in [
+        (1, "lisa watch | each { ignore }"),
+        (2, "lisa session monitor docs --until crashed"),
+        (3, "lisa session monitor --until crashed --stream | each { ignore }"),
+    ] {
+        terminal.enters(&format!("job spawn {{ {line} }}"));
+        terminal.comes_back(&format!("job{job}"));
+        let began = Instant::now();
+        while terminal.busy().is_empty() {
+            assert!(began.elapsed() < PATIENCE, "`{line}` never began: {}", terminal.screen());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        terminal.enters(&format!("job kill {job}"));
+        gone(line);
     }
 }
 
@@ -191,7 +271,7 @@ fn names_agents_statuses_and_options_complete() {
 fn attach_shows_the_session_and_detach_comes_back() {
     let stage = Stage::with_sessions();
     let terminal = Terminal::open(&stage);
-    terminal.enters("lisa session attach fix-login");
+    terminal.enters(ATTACH);
     terminal.shows("rm -rf build");
     terminal.presses(&["C-b", "d"]);
     terminal.comes_back("again");
@@ -216,4 +296,63 @@ fn an_error_is_shown_with_its_place_and_a_way_out() {
     terminal.enters("lisa session kill fix-logn");
     terminal.shows("lisa::session_not_found");
     terminal.shows("did you mean fix-login?");
+}
+
+#[test]
+fn the_dashboard_fits_follows_and_ends() {
+    let stage = Stage::with_sessions();
+    stage.value("1..12 | each {|i| lisa session spawn demo --tag $'long-($i)' | get name }");
+    let terminal = Terminal::open(&stage);
+    terminal.tmux(&["resize-window", "-x", "80", "-y", "16"]);
+    terminal.enters(&format!("use {} *", concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu")));
+    for (word, key) in [("quit", "q"), ("interrupted", "C-c")] {
+        terminal.enters("lisa dashboard --interval 200ms");
+        terminal.shows("and 4 more; q ends");
+        let screen = terminal.screen();
+        assert!(screen.starts_with("Lisa  "), "nothing has scrolled away:\n{screen}");
+        assert!(screen.contains("Bash: rm -rf build"), "what is asked fits beside long names:\n{screen}");
+        assert!(!screen.contains("│ ..."), "no column is cut off:\n{screen}");
+        terminal.presses(&[key]);
+        terminal.comes_back(word);
+        assert!(!terminal.screen().contains("q ends"), "what was there before comes back");
+        assert_eq!(terminal.tmux(&["display-message", "-p", "#{cursor_flag}#{alternate_on}"]).0.trim(), "10");
+    }
+    terminal.enters("lisa dashboard --interval 200ms");
+    terminal.shows("q ends");
+    stage.value("lisa session list | lisa session kill --force | length");
+    terminal.shows("No sessions.");
+}
+
+/// Runs the commands of the documentation, word for word, as somebody would who has just cloned the repository.
+#[test]
+fn the_documented_commands_install_the_plugin_and_the_module() {
+    let stage = Stage::with_sessions();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let nu = |args: &[&str]| {
+        let ran = std::process::Command::new(nushell())
+            .args(args)
+            .env_clear()
+            .envs(stage.env())
+            .current_dir(root)
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let home = stage.work().with_file_name("home");
+    std::fs::create_dir_all(home.join(".cargo/bin")).unwrap();
+    // What `cargo install` does, without building it a second time.
+    std::os::unix::fs::symlink(PLUGIN, home.join(".cargo/bin/nu_plugin_lisa")).unwrap();
+    let pages = [format!("{root}/README.md"), concat!(env!("CARGO_MANIFEST_DIR"), "/README.md").to_owned()];
+    for page in pages {
+        let page = std::fs::read_to_string(page).unwrap();
+        let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
+        assert!(page.lines().any(|line| line == "cargo install --path crates/nu_plugin_lisa"));
+        nu(&["-c", line("plugin add ")]);
+        nu(&["-c", line("mkdir (")]);
+        nu(&["-c", &format!("{}\nlisa session list | length", line("plugin use "))]);
+        let terminal = Terminal::open_as(&stage, &[]);
+        terminal.enters("print $'segment: (lisa prompt-segment --plain)'");
+        terminal.shows("segment: 1 waiting, 1 done");
+        std::fs::remove_dir_all(home.join(".config")).unwrap();
+    }
 }

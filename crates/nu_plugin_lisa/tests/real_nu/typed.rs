@@ -70,3 +70,64 @@ fn a_prompt_and_its_signals_are_nested_data() {
         stage.value("lisa session status fix-login | first | get signals | describe | split row '<' | first");
     assert_eq!(signals, json!("record"));
 }
+
+/// One call of every command that returns something, in an order that leaves the next one its sessions.
+const CALLS: &[(&str, &str)] = &[
+    ("lisa", ""),
+    ("lisa agent", ""),
+    ("lisa session", ""),
+    ("lisa doctor", ""),
+    ("lisa agent list", ""),
+    ("lisa agent build-cmd", "demo --prompt hello"),
+    ("lisa session name", "demo"),
+    ("lisa session list", ""),
+    ("lisa session tree", ""),
+    ("lisa session exists", "docs"),
+    ("lisa session status", "docs fix-login"),
+    ("lisa session explain", "fix-login"),
+    ("lisa session capture", "docs"),
+    ("lisa session monitor", "fix-login docs"),
+    ("lisa session monitor", "fix-login docs --stream --timeout 200ms"),
+    ("lisa watch", "--since 0 | first 3"),
+    ("lisa record", "docs --limit 200ms --out docs.jsonl"),
+    ("lisa replay", "docs.jsonl"),
+    ("lisa session spawn", "demo --name more --prompt '!say Hello.' --wait 20sec"),
+    ("lisa session send", "fix-login hello"),
+    ("lisa session send", "docs '!say Hello.'"),
+    ("lisa session interrupt", "docs"),
+    ("lisa session answer", "docs fix-login --choice deny"),
+    ("lisa session resume", "docs"),
+    ("lisa session kill", "docs"),
+    ("lisa session kill-all", ""),
+    ("lisa cleanup", ""),
+];
+
+#[test]
+fn every_command_returns_what_it_declares() {
+    let stage = Stage::with_sessions();
+    let declared = stage.value(
+        "scope commands | where type == plugin | each {|c| {
+            name: $c.name
+            types: ($c.signatures | values | flatten | where parameter_type == output | get syntax_shape | uniq)
+        }}",
+    );
+    let mut left = Vec::new();
+    for command in declared.as_array().unwrap() {
+        let name = command["name"].as_str().unwrap();
+        let types = command["types"].as_array().unwrap();
+        assert_eq!(types.len(), 1, "{name}: one type, whatever comes in");
+        left.push((name.to_owned(), types[0].as_str().unwrap().to_owned()));
+    }
+    for (name, args) in CALLS {
+        let declared = left.iter().find(|(command, _)| command == name).map(|(_, ty)| ty).unwrap();
+        // A value of no known type is held against the declared one when it comes in, with everything in it.
+        let ran = stage.run(&format!(
+            "def takes []: {declared} -> string {{ 'fits' }}
+             let got: any = ({name} {args})
+             $got | takes"
+        ));
+        assert_eq!((ran.out.as_str(), ran.ok), ("fits", true), "{name} {args}: {}", ran.err);
+    }
+    left.retain(|(command, _)| CALLS.iter().all(|(name, _)| name != command));
+    assert_eq!(left, [("lisa session attach".to_owned(), "nothing".to_owned())], "every command is called");
+}

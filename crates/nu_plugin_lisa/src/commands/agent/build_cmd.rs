@@ -5,7 +5,7 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::At,
+    errors::about,
     signature::{example, inputs_to, lisa, mode},
 };
 use lisa_engine::api::BuildCommandRequest;
@@ -68,7 +68,7 @@ impl SimplePluginCommand for BuildCmd {
             args: call.rest(1)?,
             agent: agent.item,
         };
-        let argv = lisa.engine.build_command(&request).at(agent.span)?;
+        let argv = lisa.engine.build_command(&request).map_err(|error| about(&error, call, agent.span))?;
         Ok(convert::list(&argv, call.head, |word, span| Value::string(word.as_str(), span)))
     }
 }

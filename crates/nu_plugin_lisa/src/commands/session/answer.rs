@@ -79,7 +79,7 @@ impl SimplePluginCommand for Answer {
             example(
                 "Allow what has waited for long",
                 "lisa session list | where status == waiting_input and idle > 5min | lisa session answer --choice allow_once",
-                None,
+                Value::test_list(vec![]),
             ),
         ]
     }
@@ -126,8 +126,9 @@ impl SimplePluginCommand for Answer {
 /// An error about the choice, labelled there and not at the session.
 fn at_choice(mut error: LabeledError, call: &EvaluatedCall) -> LabeledError {
     let about_choice = error.code.as_deref() == Some(code(Kind::UnknownChoice).as_str());
-    if let (true, Some(choice)) = (about_choice, call.get_flag_value("choice")) {
-        error.labels.iter_mut().for_each(|label| label.span = choice.span());
+    let given = call.get_flag_value("choice").or_else(|| call.get_flag_value("text"));
+    if let (true, Some(given)) = (about_choice, given) {
+        error.labels.iter_mut().for_each(|label| label.span = given.span());
     }
     error
 }

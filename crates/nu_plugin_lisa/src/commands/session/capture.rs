@@ -4,7 +4,7 @@ use crate::{
     LisaPlugin,
     caller::Lisa,
     complete::{Arg, Source, completes},
-    errors::{At, invalid},
+    errors::{about, invalid},
     names::Names,
     signature::{OverNames, VIEWS, choice, example, lisa},
 };
@@ -46,7 +46,11 @@ impl SimplePluginCommand for Capture {
                 "lisa session capture fix-login | str contains 'rm -rf build'",
                 Value::test_bool(true),
             ),
-            example("Read the agent's last message", "lisa session capture docs --view last_message", None),
+            example(
+                "Read the agent's last message",
+                "lisa session capture docs --view last_message",
+                Value::test_string("All done."),
+            ),
         ]
     }
 
@@ -68,7 +72,10 @@ impl SimplePluginCommand for Capture {
             max_lines: lisa.settings.lines(call)?,
             ansi: call.has_flag("ansi")?,
         };
-        Ok(Value::string(lisa.engine.read(&request).at(named.span)?.text, call.head))
+        Ok(Value::string(
+            lisa.engine.read(&request).map_err(|error| about(&error, call, named.span))?.text,
+            call.head,
+        ))
     }
 }
 

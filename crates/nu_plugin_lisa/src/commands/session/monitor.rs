@@ -78,9 +78,12 @@ impl PluginCommand for Monitor {
                 Value::test_string("lisa::timeout"),
             ),
             example(
-                "Say aloud who needs you",
-                "lisa session monitor --stream | each {|row| print $row.name }",
-                None,
+                "Say who needs you as it happens",
+                "lisa session monitor --stream | each {|row| $\"($row.name) is ($row.state)\" } | first 2",
+                Value::test_list(vec![
+                    Value::test_string("docs is ready"),
+                    Value::test_string("fix-login is awaiting_permission"),
+                ]),
             ),
         ]
     }
@@ -108,9 +111,8 @@ impl PluginCommand for Monitor {
             Names::Given(named) => named,
         };
         let timeout = lisa.settings.timeout(call)?;
-        let interrupt = Interrupt::listen(interface)?;
         if call.has_flag("stream")? {
-            let stream = Stream::open(&lisa, &named, until, timeout, interrupt)?;
+            let stream = Stream::open(lisa, &named, until, timeout)?;
             let signals = interface.signals().clone();
             return Ok(PipelineData::list_stream(ListStream::new(stream, call.head, signals), None));
         }
@@ -123,7 +125,7 @@ impl PluginCommand for Monitor {
             since: None,
             timeout_s: None,
         };
-        let sessions = wait(&lisa, &named, request, timeout, interrupt)?;
+        let sessions = wait(lisa, call, &named, request, timeout)?;
         Ok(PipelineData::value(convert::list(&sessions, call.head, convert::session), None))
     }
 }
@@ -132,31 +134,29 @@ impl PluginCommand for Monitor {
 const ONE_WAIT: Duration = Duration::from_secs(600);
 
 fn wait(
-    lisa: &Lisa,
+    lisa: Lisa,
+    call: &EvaluatedCall,
     named: &[Named],
     mut request: WaitRequest,
     timeout: Option<Duration>,
-    mut interrupt: Interrupt,
 ) -> Result<Vec<Session>, LabeledError> {
+    let Lisa { engine, interrupt, head, .. } = lisa;
+    let interrupt = interrupt.for_long();
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         let now = left.map_or(ONE_WAIT, |left| left.min(ONE_WAIT));
         request.timeout_s = Some(now.as_secs_f64());
-        let cancel = interrupt.cancel();
-        let response = lisa.engine.wait(&request, &cancel, &mut |_| {
-            // Asks the shell whether it is still there, and raises the same flag if it is not.
-            let _ = interrupt.raised();
-        });
-        let response = response.map_err(|error| at_name(&error, named, lisa.head))?;
+        let response = engine.wait(&request, &interrupt.cancel(), &mut |_| {});
+        let response = response.map_err(|error| at_name(&error, named, call))?;
         if !response.timed_out {
             return Ok(response.sessions);
         }
         if interrupt.raised() {
-            return Err(labeled(&Error::new(Kind::Cancelled, "interrupted", ""), lisa.head));
+            return Err(labeled(&Error::new(Kind::Cancelled, "interrupted", ""), head));
         }
         if left.is_some_and(|left| left <= ONE_WAIT) {
-            return Err(timed_out(&request, timeout.unwrap_or_default(), lisa.head));
+            return Err(timed_out(&request, timeout.unwrap_or_default(), head));
         }
         request.since = Some(response.cursor);
     }
@@ -170,8 +170,14 @@ fn timed_out(request: &WaitRequest, timeout: Duration, head: Span) -> LabeledErr
     };
     let verb = if request.sessions.is_empty() { "has come" } else { "come" };
     let what = request.until.as_deref().unwrap_or("attention");
-    let message = format!("{whom} {verb} to `{what}` within {} s", timeout.as_secs_f64());
+    let message = format!("{whom} {verb} to `{what}` within {}", said(timeout));
     labeled(&Error::new(Kind::Timeout, message, "wait longer, or see `lisa session status`"), head)
+}
+
+/// A duration as Nushell writes it.
+fn said(duration: Duration) -> String {
+    let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+    Value::duration(nanos, Span::unknown()).to_expanded_string("", &nu_protocol::Config::default())
 }
 
 /// Sessions as they come to what is waited for.
@@ -191,11 +197,10 @@ struct Stream {
 
 impl Stream {
     fn open(
-        lisa: &Lisa,
+        lisa: Lisa,
         named: &[Named],
         until: Until,
         timeout: Option<Duration>,
-        interrupt: Interrupt,
     ) -> Result<Self, LabeledError> {
         // A prefix or a tag stands for one session from here on: events bring exact names.
         let exact: Vec<String> = named
@@ -208,18 +213,19 @@ impl Stream {
             .collect::<Result<_, LabeledError>>()?;
         // The journal first, then a look at each, so that nothing is lost between the two.
         let request = WatchRequest { sessions: exact.clone(), ..WatchRequest::default() };
+        let watch = lisa.engine.watch(&request).at(lisa.head)?;
+        let names = if exact.is_empty() { lisa.engine.names().at(lisa.head)? } else { exact.clone() };
         let mut stream = Self {
-            engine: lisa.engine.clone(),
-            watch: lisa.engine.watch(&request).at(lisa.head)?,
+            engine: lisa.engine,
+            watch,
             until,
-            alive: (!exact.is_empty()).then(|| exact.clone()),
+            alive: (!exact.is_empty()).then_some(exact),
             last: HashMap::new(),
             ready: VecDeque::new(),
             end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-            interrupt,
+            interrupt: lisa.interrupt.for_long(),
             span: lisa.head,
         };
-        let names = if exact.is_empty() { lisa.engine.names().at(lisa.head)? } else { exact };
         for name in names {
             stream.look(name).at(lisa.head)?;
         }

@@ -4,7 +4,7 @@ use crate::{
     LisaPlugin,
     caller::Lisa,
     complete::{Arg, Source, completes},
-    errors::At,
+    errors::about,
     signature::{example, lisa, mode},
 };
 use lisa_engine::api::NameRequest;
@@ -63,6 +63,9 @@ impl SimplePluginCommand for Name {
             cwd: lisa.settings.cwd(call)?.map(|folder| lisa.folder(&folder)),
             agent: agent.item,
         };
-        Ok(Value::string(lisa.engine.name(&request).at(agent.span)?, call.head))
+        Ok(Value::string(
+            lisa.engine.name(&request).map_err(|error| about(&error, call, agent.span))?,
+            call.head,
+        ))
     }
 }

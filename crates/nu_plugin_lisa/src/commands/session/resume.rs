@@ -46,7 +46,11 @@ impl SimplePluginCommand for Resume {
                 "lisa session list --status crashed | lisa session resume",
                 Value::test_list(vec![]),
             ),
-            example("Go on with one, and say how", "lisa session resume docs --prompt 'go on'", None),
+            example(
+                "A session that still runs stays as it is",
+                "lisa session resume docs --prompt 'go on' | get done",
+                Value::test_list(vec![Value::test_string("already_running")]),
+            ),
         ]
     }
 

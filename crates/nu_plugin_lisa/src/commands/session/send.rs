@@ -5,11 +5,11 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::{At, invalid},
+    errors::{about, interrupted, invalid},
     signature::{example, inputs_to, lisa},
     types,
 };
-use lisa_engine::api::SendRequest;
+use lisa_engine::api::{Delivery, SendRequest};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Type, Value};
 use std::time::Duration;
@@ -77,8 +77,8 @@ impl SimplePluginCommand for Send {
             ),
             example(
                 "Send a file as the prompt, and wait for the end of its turn",
-                "open task.md --raw | lisa session send docs | lisa session monitor --until turn",
-                None,
+                "open task.md --raw | lisa session send docs | lisa session monitor --until turn | get state",
+                Value::test_list(vec![Value::test_string("ready")]),
             ),
         ]
     }
@@ -111,7 +111,10 @@ impl SimplePluginCommand for Send {
                 call.head,
             ));
         }
-        let response = lisa.engine.send(&request).at(name.span)?;
+        let response = lisa.engine.send(&request).map_err(|error| about(&error, call, name.span))?;
+        if lisa.interrupt.raised() && response.receipt.delivered == Delivery::Refused {
+            return Err(interrupted(call.head).with_help("nothing was sent"));
+        }
         Ok(convert::sent(&response, call.head))
     }
 }

@@ -5,11 +5,11 @@ use crate::{
     caller::Lisa,
     complete::{Arg, Source, completes},
     convert,
-    errors::{At, invalid},
+    errors::{about, interrupted, invalid},
     signature::{example, inputs_to, lisa, mode},
     types,
 };
-use lisa_engine::api::{PermissionPolicy, Size, SpawnRequest};
+use lisa_engine::api::{Delivery, PermissionPolicy, Size, SpawnRequest};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, FromValue, LabeledError, Record, Signature, Spanned, SyntaxShape, Type, Value};
 use std::collections::BTreeMap;
@@ -77,8 +77,8 @@ impl SimplePluginCommand for Spawn {
             ),
             example(
                 "Start one agent for each file",
-                "ls *.md | each {|file| $\"Check ($file.name) for mistakes.\" | lisa session spawn claude --tag docs }",
-                None,
+                "ls *.md | each {|file| $\"Check ($file.name).\" | lisa session spawn demo --tag $file.name | get tag }",
+                Value::test_list(vec![Value::test_string("task.md")]),
             ),
         ]
     }
@@ -111,7 +111,15 @@ impl SimplePluginCommand for Spawn {
             wait_ready_s: lisa.settings.wait_s(call)?,
             agent: agent.item,
         };
-        let response = lisa.engine.spawn(&request).at(agent.span)?;
+        let response = lisa.engine.spawn(&request).map_err(|error| about(&error, call, agent.span))?;
+        if lisa.interrupt.raised() {
+            let name = &response.session.name;
+            let prompt = match &response.receipt {
+                Some(receipt) if receipt.delivered == Delivery::Refused => ", and its prompt was not sent",
+                _ => "",
+            };
+            return Err(interrupted(call.head).with_help(format!("`{name}` was started and stays{prompt}")));
+        }
         Ok(convert::spawned(&response, call.head))
     }
 }

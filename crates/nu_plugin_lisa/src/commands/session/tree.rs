@@ -40,7 +40,11 @@ impl SimplePluginCommand for Tree {
                 "lisa session tree | get name | sort",
                 Value::test_list(vec![Value::test_string("docs"), Value::test_string("fix-login")]),
             ),
-            example("See the whole tree at once", "lisa session tree | table --expand", None),
+            example(
+                "See the whole tree at once",
+                "lisa session tree | table --expand | str contains 'fix-login'",
+                Value::test_bool(true),
+            ),
         ]
     }
 
