@@ -74,6 +74,8 @@ pub enum Deed {
     Ended,
     /// It did something whose effect no log tells, such as a command of the agent's own.
     Meddled,
+    /// It knows from elsewhere what the agent does from then on.
+    Known(Doing),
 }
 
 /// One stretch of the truth; times are milliseconds since 1970.
@@ -122,6 +124,7 @@ pub fn spans(exchanges: &[Exchange], deeds: &[(u64, Deed)], end: u64) -> Vec<Spa
                 Deed::Declined | Deed::Interrupted => Doing::Stopped,
                 Deed::Ended => Doing::Gone,
                 Deed::Meddled => Doing::Unsure,
+                Deed::Known(doing) => *doing,
             },
         ));
     }

@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "whatever fails here fails the test")]
 
 mod child;
+mod eyes;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use lisa_engine::config::Environment;
 use lisa_engine::engine::{Caller, Engine};
 
 pub use child::Child;
+pub use eyes::{Eyes, Judgement};
 
 use crate::agents::{Agent, AgentHome, AgentKind, HomeOptions};
 use crate::model_server::{ModelServer, Scenario};
@@ -31,6 +33,9 @@ use crate::programs;
 
 /// How many agents run at once in one test program: each takes a core while it starts.
 const AGENTS_MAX: usize = 2;
+
+/// How long anything may take that a test waits for, on a machine that is busy.
+pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// How a lab differs from the usual one.
 #[derive(Clone, Debug, Default)]
