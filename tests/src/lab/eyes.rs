@@ -25,11 +25,20 @@ pub struct Eyes<'a> {
     started: u64,
     marker: Mutex<Option<String>>,
     deeds: Mutex<Vec<(u64, Deed)>>,
-    scenes: Mutex<Vec<(u64, String)>>,
+    scenes: Mutex<Vec<Scene>>,
     samples: Arc<Mutex<Vec<Sample>>>,
     stop: Arc<AtomicBool>,
     follower: Mutex<Option<JoinHandle<()>>>,
     recorder: Mutex<Option<Recorder>>,
+}
+
+/// From when on a session plays which part of a scenario, and how recordings call what may happen in it.
+#[derive(Clone, Debug)]
+struct Scene {
+    from: u64,
+    id: String,
+    asks: &'static str,
+    ends: &'static str,
 }
 
 /// What came of the comparison.
@@ -68,7 +77,8 @@ impl<'a> Eyes<'a> {
 
     /// Records the session from now on, where the environment asks for recordings.
     pub fn record(&self) {
-        *lock(&self.recorder) = Recorder::start_if_asked(self.lab.engine(), &self.name, self.lab.kind);
+        let Lab { kind, version, .. } = self.lab;
+        *lock(&self.recorder) = Recorder::start_if_asked(self.lab.engine(), &self.name, *kind, version);
     }
 
     /// Only conversations in which the user said this are the session's own: where a lab has several.
@@ -76,9 +86,10 @@ impl<'a> Eyes<'a> {
         *lock(&self.marker) = Some(marker.to_owned());
     }
 
-    /// What follows belongs to this scene.
-    pub fn scene(&self, id: &str) {
-        lock(&self.scenes).push((now_ms(), id.to_owned()));
+    /// What follows belongs to this scene; `asks` and `ends` are what recordings call it when the agent waits for an
+    /// answer, or ends, in it.
+    pub fn scene(&self, id: &str, asks: &'static str, ends: &'static str) {
+        lock(&self.scenes).push(Scene { from: now_ms(), id: id.to_owned(), asks, ends });
     }
 
     /// Notes what the test did, now.
@@ -179,14 +190,18 @@ impl<'a> Eyes<'a> {
         let end = lock(&self.samples).last().map_or_else(now_ms, |last| last.done);
         let spans = truth::spans(&self.exchanges(), &lock(&self.deeds), end);
         let samples = lock(&self.samples).clone();
-        if let Some(recorder) = lock(&self.recorder).as_ref() {
-            recorder.finish(&truth::recorded(&spans, self.started));
-        }
         let scenes = lock(&self.scenes).clone();
-        let scene = |at: u64| {
-            let past = scenes.iter().rev().find(|(from, _)| *from <= at);
-            past.or(scenes.first()).map_or_else(String::new, |(_, id)| id.clone())
-        };
+        let playing = |at: u64| scenes.iter().rev().find(|scene| scene.from <= at).or(scenes.first());
+        let scene = |at: u64| playing(at).map_or_else(String::new, |scene| scene.id.clone());
+        if let Some(recorder) = lock(&self.recorder).as_ref() {
+            let truth =
+                truth::recorded(&spans, self.started, |span| match (playing(span.from), span.doing) {
+                    (Some(scene), Doing::Blocked) => scene.asks,
+                    (Some(scene), Doing::Gone) => scene.ends,
+                    (_, doing) => doing.label(),
+                });
+            recorder.finish(&truth);
+        }
         let mut judged = Judgement::default();
         for span in &spans {
             let (lies, delays) = truth::compare(std::slice::from_ref(span), &samples);
