@@ -114,7 +114,7 @@ impl<'a> Eyes<'a> {
     }
 
     fn own(&self, mut exchanges: Vec<Exchange>) -> Vec<Exchange> {
-        exchanges.retain(|item| item.request.asker != Asker::Auxiliary);
+        exchanges.retain(|item| item.request.asker != Asker::Auxiliary && item.asked_ms >= self.started);
         if let Some(marker) = lock(&self.marker).as_ref() {
             exchanges.retain(|item| item.request.said.iter().any(|said| said.contains(marker)));
         }
@@ -148,10 +148,12 @@ impl<'a> Eyes<'a> {
                     .map(|(at, step)| (at.saturating_sub(self.started), step.clone()))
                     .collect();
                 let end = item.end.map(|(at, end)| (at.saturating_sub(self.started), end));
+                let short = |text: &str| text.chars().take(80).collect::<String>();
+                let results: Vec<_> = item.request.results.iter().map(|result| short(result)).collect();
                 format!(
-                    "  {} {:?} {:?} {steps:.0?} {end:?}",
+                    "  {} {:?} {results:?} {:?} {steps:.0?} {end:?}",
                     item.asked_ms.saturating_sub(self.started),
-                    item.request.prompt.chars().take(40).collect::<String>(),
+                    short(&item.request.prompt),
                     item.headers.map(|(_, status)| status)
                 )
             })

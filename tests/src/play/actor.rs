@@ -12,7 +12,7 @@ use crate::model_server::Exchange;
 use crate::truth::{Deed, Doing};
 
 /// How long a state is left as it is before the play goes on: longer than Lisa may take to see it.
-pub const A_WHILE: Duration = Duration::from_millis(1_500);
+pub(super) const A_WHILE: Duration = Duration::from_millis(1_500);
 
 /// A session in a play.
 pub struct Actor<'a> {

@@ -81,11 +81,11 @@ impl<'a> Stage<'a> {
 
     /// Ends a session and compares what was said of it with the truth.
     pub fn leave(&mut self, actor: &Actor<'a>) {
-        actor.kill();
         let judged = actor.judge();
         self.judged.truth.extend(judged.truth);
         self.judged.lies.extend(judged.lies);
         self.judged.delays.extend(judged.delays);
+        actor.kill();
     }
 
     /// Ends the session that scenes share.
@@ -130,10 +130,8 @@ pub fn play(kind: AgentKind, through: Through, scenes: &'static [Scene], agents:
             Ok(()) => {}
             Err(panic) => {
                 one.fail(&said(panic.as_ref()));
-                // What the scene left behind would spoil the next.
-                if let Some(actor) = stage.actor.take() {
-                    let _ = catch_unwind(AssertUnwindSafe(|| actor.kill()));
-                }
+                // What the scene left behind would spoil the next. A session that can not be ended has failed with it.
+                let _ = catch_unwind(AssertUnwindSafe(|| stage.retire()));
             }
         }
         played.push(one);

@@ -13,7 +13,7 @@ use crate::{
     observation::At,
     session::{find::Sighting, plan::PROMPT_MAX},
     text::without_controls,
-    words::State,
+    words::{Exit, State},
 };
 use std::{thread, time::Duration};
 
@@ -146,16 +146,25 @@ impl Driver<'_> {
             }
         })?;
         let limit = Duration::from_millis(self.profile.keys.submit_timeout_ms);
-        let mut evidence = None;
+        let (mut evidence, mut ended) = (None, false);
         for _ in 0..ENTERS {
             if !self.press(sighting, &["Enter"])? {
                 return Ok(refused(Refusal::PaneDead));
             }
-            let (proof, ..) = self.watch(limit, |_, judged| self.proof(judged, began))?;
-            evidence = proof;
-            if evidence.is_some() {
-                break;
+            let (seen, ..) = self.watch(limit, |_, judged| match self.proof(judged, began) {
+                Some(proof) => Some(Ok(proof)),
+                None => ended_as(&judged.outcome.verdict.state).map(Err),
+            })?;
+            match seen {
+                None => continue,
+                Some(Ok(proof)) => evidence = Some(proof),
+                // A command such as the one to leave is taken when the agent has left; nothing proves that of a prompt.
+                Some(Err(exit)) => {
+                    ended = true;
+                    evidence = (command && exit.code == Some(0)).then(|| "the agent has left".to_owned());
+                }
             }
+            break;
         }
         let delivered = match (&evidence, queued) {
             (None, _) => Delivery::Unconfirmed,
@@ -170,10 +179,14 @@ impl Driver<'_> {
         self.update(sighting, |record| {
             record.note(&self.name, EventKind::Send, &state, now(), note, &journal)
         })?;
-        let hint = (delivered == Delivery::Unconfirmed).then(|| {
-            "the text stands in its input box: look with read_session view=screen before sending again"
-                .to_owned()
-        });
+        let hint = match (delivered, ended) {
+            (Delivery::Unconfirmed, true) => Some(gate::hint(Refusal::PaneDead)),
+            (Delivery::Unconfirmed, false) => Some(
+                "the text stands in its input box: look with read_session view=screen before sending again",
+            ),
+            _ => None,
+        };
+        let hint = hint.map(str::to_owned);
         Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
     }
 
@@ -237,6 +250,14 @@ impl Driver<'_> {
             refusal: None,
             hint: None,
         })
+    }
+}
+
+/// How the agent has ended, where it has.
+fn ended_as(state: &State) -> Option<Exit> {
+    match state {
+        State::Exited { exit } => Some(exit.clone()),
+        _ => None,
     }
 }
 

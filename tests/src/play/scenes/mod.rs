@@ -5,6 +5,7 @@ mod ends;
 mod turns;
 
 use super::Scene;
+use crate::agents::AgentKind;
 
 /// A scene that every agent offers and that asks for permissions if it asks at all.
 const PLAIN: Scene =
@@ -43,6 +44,14 @@ pub const CONVERSATION: &[Scene] = &[
         id: "long_prompt",
         what: "a prompt of 50 KB arrives byte for byte",
         play: turns::long_prompt,
+        ..PLAIN
+    },
+    Scene {
+        id: "tabs",
+        what: "tabs in a prompt arrive as tabs",
+        // It makes four spaces of each.
+        not_offered: &[AgentKind::Claude],
+        play: turns::tabs,
         ..PLAIN
     },
     Scene {

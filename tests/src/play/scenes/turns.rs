@@ -26,12 +26,21 @@ pub(super) fn follow_up(stage: &mut Stage<'_>) {
     actor.check(asked == 1, "one prompt is asked once");
 }
 
-/// Lines that differ, with letters of one to four bytes, tabs, and what looks like keys and markup.
+pub(super) fn tabs(stage: &mut Stage<'_>) {
+    let text = "TABS\tbetween\twords\n\tand before them";
+    stage.lab.server.add_rule(Match::prompt("TABS"), "Tabs.");
+    let actor = stage.actor();
+    actor.converses(text, "Tabs.");
+    let asked = actor.asked(text);
+    actor.check(asked.end.is_some(), "it arrived as it was sent");
+}
+
+/// Lines that differ, with letters of one to four bytes, and what looks like keys and markup.
 fn long_text() -> String {
     let mut text = String::from("LONG");
     while text.len() < 50 * 1024 {
         let number = text.len();
-        text += &format!("\n{number}\tline: äöü → 漢字 🦀 <tag> \\n ${{x}} `code` \"quoted\" C-c ;; #");
+        text += &format!("\n{number} line: äöü → 漢字 🦀 <tag> \\n ${{x}} `code` \"quoted\" C-c ;; #");
     }
     text
 }
@@ -110,10 +119,6 @@ pub(super) fn background(stage: &mut Stage<'_>) {
     server.add_rule(Match::prompt("<task-notification>"), "It is over.");
     let actor = stage.actor();
     let sent = actor.send("begin it");
-    if kind == AgentKind::Claude {
-        let asked = actor.blocked("awaiting_permission");
-        actor.answer(&asked, "allow_once", Deed::Answered);
-    }
     actor.turn(&sent.turn.unwrap_or_default());
     actor.says("It has begun.");
     thread::sleep(A_WHILE);
@@ -136,11 +141,18 @@ pub(super) fn clear(stage: &mut Stage<'_>) {
     stage.lab.server.add_rule(Match::prompt("who are you"), script::slowly("Somebody new.", 2));
     stage.lab.server.add_rule(Match::prompt("before that"), "Before.");
     let command = if stage.kind == AgentKind::Claude { "/clear" } else { "/new" };
+    let kind = stage.kind;
     let actor = stage.actor();
     actor.converses("before that", "Before.");
     let before = actor.status().agent_session_id;
-    actor.send(command);
     actor.eyes.did(Deed::Meddled);
+    actor.send(command);
+    if kind == AgentKind::Codex {
+        // It asks where, in a folder that is a repository.
+        let asked = actor.blocked("awaiting_dialog");
+        actor.answer(&asked, "1", Deed::Meddled);
+    }
+    let actor = stage.actor();
     actor.until("ready");
     actor.converses("who are you", "Somebody new.");
     let exchange = actor.asked("who are you");
