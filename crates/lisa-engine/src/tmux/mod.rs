@@ -17,6 +17,7 @@ pub mod control;
 pub mod pane;
 pub mod proto;
 
+mod attach;
 mod clients;
 mod command;
 mod fork;
@@ -91,7 +92,10 @@ impl Tmux {
     pub fn call(&self, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
         match &self.control {
             Some(control) => control.call(self, commands),
-            None => fork::call(self, commands),
+            None => {
+                let _alone = self.hold_for(commands);
+                fork::call(self, commands)
+            }
         }
     }
 
@@ -115,6 +119,7 @@ impl Tmux {
         list.extend_from_slice(commands);
         list.push(Cmd::new("display-message").args(["-p", "#{pid}"]));
         let deadline = Instant::now() + self.timeout;
+        let _alone = self.hold_for(commands);
         loop {
             match fork::call_list(self, self.command_starting(), &list)? {
                 Some(Ok(printed)) => return Ok(Ok(self.take_server_pid(printed))),
@@ -266,8 +271,11 @@ impl Tmux {
             .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
             .arg(format!("={session}"));
         clients::mark(&mut command);
+        let _alone = self.hold_attaching();
         // Its standard input must stay open: a control client ends when it closes.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        child.stdout.as_ref().map(attach::wait_until_greeted);
+        Ok(child)
     }
 
     /// The installed tmux's version.
