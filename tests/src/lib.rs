@@ -5,8 +5,10 @@
 //! did it, so a verdict about a session can be checked without believing the session's own screen.
 
 pub mod agents;
+pub mod hands;
 pub mod lab;
 pub mod model_server;
+pub mod play;
 pub mod programs;
 pub mod record;
 pub mod report;

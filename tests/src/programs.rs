@@ -29,6 +29,20 @@ pub fn built(package: &str, program: &str) -> io::Result<PathBuf> {
     }
 }
 
+/// A real Nushell: the one that `cargo xtask` names, or the one that `cargo xtask setup nu` has installed.
+pub fn nushell() -> io::Result<PathBuf> {
+    if let Some(named) = std::env::var_os("XTASK_NU") {
+        return Ok(named.into());
+    }
+    let folders =
+        |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let installed = folders(target_dir().join("tools")).filter(|tool| tool.join(".installed").is_file());
+    let programs = installed.flat_map(|tool| folders(tool.join("node_modules/@nushell")));
+    let mut programs = programs.map(|platform| platform.join("bin/nu"));
+    let missing = || io::Error::other("there is no Nushell: run `cargo xtask setup nu`");
+    programs.find(|nu| nu.is_file()).ok_or_else(missing)
+}
+
 /// Where cargo puts programs: above the folder of the test program.
 fn folder() -> io::Result<PathBuf> {
     let test = std::env::current_exe()?;

@@ -14,6 +14,11 @@ use crate::agents::AgentKind;
 /// The variable that names the folder in which recordings are kept. Without it nothing is recorded.
 pub const FOLDER: &str = "LISA_TESTS_RECORD";
 
+/// Whether recordings are made. Then each scenario has a session of its own, so that each is a file of its own.
+pub fn asked() -> bool {
+    std::env::var_os(FOLDER).is_some()
+}
+
 /// A recording that is being made.
 pub(crate) struct Recorder {
     path: PathBuf,
@@ -23,9 +28,14 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Begins to record a session, where the environment asks for it.
-    pub(crate) fn start_if_asked(engine: &Engine, name: &str, kind: AgentKind) -> Option<Self> {
+    pub(crate) fn start_if_asked(
+        engine: &Engine,
+        name: &str,
+        kind: AgentKind,
+        version: &str,
+    ) -> Option<Self> {
         let folder = std::env::var_os(FOLDER).map(PathBuf::from)?;
-        let folder = folder.join(format!("{}-{}", kind.command(), kind.version()));
+        let folder = folder.join(format!("{}-{}", kind.command(), version));
         let cancel = Cancel::default();
         let thread = std::thread::spawn({
             let (engine, name, cancel) = (engine.clone(), name.to_owned(), cancel.clone());

@@ -6,7 +6,7 @@
 use lisa_engine::api::Session;
 use lisa_engine::recording::Truth;
 use lisa_engine::words::{StateName, Status};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model_server::{Asker, End, Exchange, Step};
 
@@ -14,7 +14,7 @@ use crate::model_server::{Asker, End, Exchange, Step};
 pub const TOLERANCE_MS: u64 = 1_000;
 
 /// What an agent can be doing, as far as the truth tells it apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// The model answers, a tool runs, or a request is made again.
@@ -47,8 +47,8 @@ impl Doing {
         }
     }
 
-    /// The label that recordings have for it.
-    fn label(self) -> &'static str {
+    /// The label that recordings have for it, unless more is known.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Working => "working",
             Self::Ready => "idle",
@@ -74,10 +74,12 @@ pub enum Deed {
     Ended,
     /// It did something whose effect no log tells, such as a command of the agent's own.
     Meddled,
+    /// It knows from elsewhere what the agent does from then on.
+    Known(Doing),
 }
 
 /// One stretch of the truth; times are milliseconds since 1970.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// From when.
     pub from: u64,
@@ -122,6 +124,7 @@ pub fn spans(exchanges: &[Exchange], deeds: &[(u64, Deed)], end: u64) -> Vec<Spa
                 Deed::Declined | Deed::Interrupted => Doing::Stopped,
                 Deed::Ended => Doing::Gone,
                 Deed::Meddled => Doing::Unsure,
+                Deed::Known(doing) => *doing,
             },
         ));
     }
@@ -157,7 +160,7 @@ pub struct Sample {
 }
 
 /// A word of Lisa's that was wrong for longer than it may be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lie {
     /// What was the case.
     pub truth: Doing,
@@ -172,7 +175,7 @@ pub struct Lie {
 }
 
 /// How long Lisa took to see a change; nothing if it never did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delay {
     /// What the agent came to do.
     pub to: Doing,
@@ -219,8 +222,8 @@ fn is_lie(truth: Doing, said: Doing) -> bool {
     truth != said && said != Doing::Unsure
 }
 
-/// The truth in the form that recordings have it.
-pub fn recorded(spans: &[Span], spawned_at: u64) -> Vec<Truth> {
+/// The truth in the form that recordings have it, in the words of `label`.
+pub fn recorded(spans: &[Span], spawned_at: u64, label: impl Fn(&Span) -> &'static str) -> Vec<Truth> {
     let time = |at: u64| i64::try_from(at.saturating_sub(spawned_at)).unwrap_or(i64::MAX);
     let start = spans.first().map_or(0, |first| time(first.from));
     let mut truth =
@@ -228,7 +231,7 @@ pub fn recorded(spans: &[Span], spawned_at: u64) -> Vec<Truth> {
     truth.extend(spans.iter().map(|span| Truth {
         t0: time(span.from),
         t1: time(span.to),
-        label: span.doing.label().to_owned(),
+        label: label(span).to_owned(),
         detail: String::new(),
     }));
     truth

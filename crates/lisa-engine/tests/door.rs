@@ -402,3 +402,26 @@ fn a_client_that_a_killed_owner_left_behind_is_ended_by_the_next_one_who_connect
     kept.kill().unwrap();
     kept.wait().unwrap();
 }
+
+#[test]
+fn clients_that_attach_while_sessions_begin_and_end_do_not_bring_the_server_down() {
+    let lab = Lab::new();
+    lab.run("first", &["sleep", "100"]);
+    let server = lab.server_pid();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    let resident = lab.resident();
+                    assert!(resident.pane_of("first", false).unwrap().is_some(), "the server went down");
+                }
+            });
+        }
+        for n in 0..25 {
+            let name = format!("other-{n}");
+            lab.run(&name, &["sleep", "100"]);
+            lab.tmux().call(&[Cmd::new("kill-session").arg("-t").arg(format!("={name}"))]).unwrap();
+        }
+    });
+    assert_eq!(lab.server_pid(), server);
+}

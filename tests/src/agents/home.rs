@@ -82,7 +82,7 @@ impl AgentHome {
         }
         let project = project.canonicalize()?;
         if options.project.is_none() {
-            empty_repository(&project.join(".git"))?;
+            empty_repository(&project)?;
         }
         fs::write(base.join("claude/.claude.json"), claude_settings(&project, &options).to_string())?;
         fs::write(base.join("claude/settings.json"), claude_permissions(&options).to_string())?;
@@ -123,8 +123,9 @@ impl AgentHome {
     }
 }
 
-/// What `git init` would make, for machines without git.
-fn empty_repository(folder: &Path) -> io::Result<()> {
+/// Makes a folder what `git init` would make of it, for machines without git.
+pub fn empty_repository(project: &Path) -> io::Result<()> {
+    let folder = project.join(".git");
     for inner in ["objects", "refs/heads"] {
         fs::create_dir_all(folder.join(inner))?;
     }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub use home::{AgentHome, HomeOptions, McpServer};
+pub use home::{AgentHome, HomeOptions, McpServer, empty_repository};
 
 /// An agent that tests can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

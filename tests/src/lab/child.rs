@@ -1,28 +1,14 @@
 //! A session under test: driven through the engine, and followed by a second pair of eyes.
 
-use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
 use lisa_engine::api::{
     AnswerRequest, AnswerResponse, Delivery, KillRequest, ReadRequest, SendRequest, SendResponse, Session,
     SessionRequest, SpawnRequest, SpawnResponse, View, WaitRequest,
 };
-use lisa_engine::engine::{Cancel, Engine};
-use lisa_engine::error::Kind;
+use lisa_engine::engine::Cancel;
 
-use super::Lab;
-use crate::model_server::Exchange;
-use crate::record::Recorder;
+use super::{Eyes, Lab, PATIENCE};
 use crate::report;
-use crate::truth::{self, Deed, Doing, Sample};
-
-/// How often Lisa is asked.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long anything may take that a test waits for, on a machine that is busy.
-const PATIENCE_S: f64 = 40.0;
+use crate::truth::{Deed, Delay, Lie};
 
 /// A session under test.
 pub struct Child<'a> {
@@ -31,45 +17,22 @@ pub struct Child<'a> {
     pub name: String,
     /// What the spawn answered.
     pub spawned: SpawnResponse,
-    started: u64,
-    marker: Mutex<Option<String>>,
-    deeds: Mutex<Vec<(u64, Deed)>>,
-    samples: Arc<Mutex<Vec<Sample>>>,
-    stop: Arc<AtomicBool>,
-    follower: Mutex<Option<JoinHandle<()>>>,
-    recorder: Option<Recorder>,
+    eyes: Eyes<'a>,
 }
 
 impl<'a> Child<'a> {
     pub(super) fn spawn(lab: &'a Lab, request: &SpawnRequest) -> Self {
         let name = request.name.clone().unwrap();
-        let started = now_ms();
-        let (samples, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let follower = std::thread::spawn({
-            let (engine, name) = (lab.engine().clone(), name.clone());
-            let (samples, stop) = (Arc::clone(&samples), Arc::clone(&stop));
-            move || follow(&engine, &name, &samples, &stop)
-        });
+        let eyes = Eyes::open(lab, &name);
         let spawned =
             lab.engine().spawn(request).unwrap_or_else(|error| panic!("{name} did not start: {error}"));
-        let recorder = Recorder::start_if_asked(lab.engine(), &name, lab.kind);
-        Self {
-            lab,
-            name,
-            spawned,
-            started,
-            marker: Mutex::default(),
-            deeds: Mutex::default(),
-            samples,
-            stop,
-            follower: Mutex::new(Some(follower)),
-            recorder,
-        }
+        eyes.record();
+        Self { lab, name, spawned, eyes }
     }
 
     /// Only conversations in which the user said this are the child's own: where a lab has several.
     pub fn only(&self, marker: &str) {
-        *lock(&self.marker) = Some(marker.to_owned());
+        self.eyes.only(marker);
     }
 
     /// What Lisa says now.
@@ -83,7 +46,7 @@ impl<'a> Child<'a> {
         let request = WaitRequest {
             sessions: vec![self.name.clone()],
             until: Some(what.to_owned()),
-            timeout_s: Some(PATIENCE_S),
+            timeout_s: Some(PATIENCE.as_secs_f64()),
             ..WaitRequest::default()
         };
         self.wait(&request, what)
@@ -94,7 +57,7 @@ impl<'a> Child<'a> {
         let request = WaitRequest {
             sessions: vec![self.name.clone()],
             turn: Some(turn.to_owned()),
-            timeout_s: Some(PATIENCE_S),
+            timeout_s: Some(PATIENCE.as_secs_f64()),
             ..WaitRequest::default()
         };
         self.wait(&request, turn);
@@ -110,9 +73,7 @@ impl<'a> Child<'a> {
 
     /// Waits until the model was asked at least this often on the child's behalf.
     pub fn asked(&self, times: usize) {
-        let enough = |exchanges: Vec<Exchange>| self.own(exchanges).len() >= times;
-        let limit = Duration::from_secs_f64(PATIENCE_S);
-        let seen = self.lab.server.wait(limit, |events| enough(crate::model_server::exchanges(events)));
+        let seen = self.eyes.asked(times);
         assert!(seen, "{} asked the model less than {times} times:\n{}", self.name, self.explained());
     }
 
@@ -171,12 +132,12 @@ impl<'a> Child<'a> {
 
     /// Notes what the test did, now.
     pub fn did(&self, deed: Deed) {
-        lock(&self.deeds).push((now_ms(), deed));
+        self.eyes.did(deed);
     }
 
     /// Ends the session.
     pub fn kill(&self) -> String {
-        self.finish();
+        self.eyes.close();
         let request = KillRequest { session: self.name.clone(), force: false };
         self.lab.engine().kill(&request).unwrap().sessions[0].done.clone()
     }
@@ -190,112 +151,19 @@ impl<'a> Child<'a> {
 
     /// Everything that helps to see why Lisa says what it says.
     pub fn explained(&self) -> String {
-        let request = SessionRequest { session: self.name.clone() };
-        let explained = match self.lab.engine().explain(&request) {
-            Ok(explained) => serde_json::to_string_pretty(&explained).unwrap_or_default(),
-            Err(error) => error.to_string(),
-        };
-        let heard: Vec<_> =
-            lock(&self.samples).iter().map(|sample| (sample.at - self.started, sample.why.clone())).collect();
-        let mut said: Vec<(u64, String)> = Vec::new();
-        for (at, why) in heard {
-            if said.last().is_none_or(|last| last.1 != why) {
-                said.push((at, why));
-            }
-        }
-        let asked: Vec<_> = self
-            .own(self.lab.server.exchanges())
-            .iter()
-            .map(|item| {
-                let steps: Vec<_> = item
-                    .steps
-                    .iter()
-                    .map(|(at, step)| (at.saturating_sub(self.started), step.clone()))
-                    .collect();
-                let end = item.end.map(|(at, end)| (at.saturating_sub(self.started), end));
-                format!(
-                    "  {} {:?} {:?} {steps:.0?} {end:?}",
-                    item.asked_ms.saturating_sub(self.started),
-                    item.request.prompt.chars().take(40).collect::<String>(),
-                    item.headers.map(|(_, status)| status)
-                )
-            })
-            .collect();
-        format!(
-            "said: {said:#?}\nasked:\n{}\nexplained: {explained}\nscreen:\n{}",
-            asked.join("\n"),
-            self.read(View::Screen)
-        )
-    }
-
-    fn own(&self, mut exchanges: Vec<Exchange>) -> Vec<Exchange> {
-        exchanges.retain(|item| item.request.asker != crate::model_server::Asker::Auxiliary);
-        if let Some(marker) = lock(&self.marker).as_ref() {
-            exchanges.retain(|item| item.request.said.iter().any(|said| said.contains(marker)));
-        }
-        exchanges
-    }
-
-    fn finish(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(follower) = lock(&self.follower).take() {
-            follower.join().unwrap();
-        }
+        self.eyes.explained()
     }
 
     /// Compares all that Lisa said with the truth, writes the delays into the report, and fails on a lie.
     pub fn check(self) {
-        self.finish();
-        let end = now_ms();
-        let spans = truth::spans(&self.own(self.lab.server.exchanges()), &lock(&self.deeds), end);
-        let samples = lock(&self.samples).clone();
-        let (lies, delays) = truth::compare(&spans, &samples);
+        let judged = self.eyes.judge();
+        let lies: Vec<Lie> = judged.lies.into_iter().map(|(_, lie)| lie).collect();
+        let delays: Vec<Delay> = judged.delays.into_iter().map(|(_, delay)| delay).collect();
         report::note(&self.lab.kind, &self.name, &delays, &lies);
-        if let Some(recorder) = &self.recorder {
-            recorder.finish(&truth::recorded(&spans, self.started));
-        }
         if !lies.is_empty() {
-            let spans: Vec<_> = spans
-                .iter()
-                .map(|span| (span.from - self.started, span.to - self.started, span.doing))
-                .collect();
-            panic!("{} was not told rightly: {lies:#?}\ntruth: {spans:?}\n{}", self.name, self.explained());
+            let truth: Vec<_> =
+                judged.truth.iter().map(|(_, span)| (span.from, span.to, span.doing)).collect();
+            panic!("{} was not told rightly: {lies:#?}\ntruth: {truth:?}\n{}", self.name, self.explained());
         }
     }
-}
-
-impl Drop for Child<'_> {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-    }
-}
-
-fn follow(engine: &Engine, name: &str, samples: &Mutex<Vec<Sample>>, stop: &AtomicBool) {
-    let request = SessionRequest { session: name.to_owned() };
-    while !stop.load(Ordering::SeqCst) {
-        let (at, began) = (now_ms(), Instant::now());
-        match engine.status(&request) {
-            Ok(session) => {
-                let why = format!("{} by {} from {}", session.state, session.reason, session.source);
-                let said = Doing::said(&session);
-                lock(samples).push(Sample { at, done: now_ms(), said, status: session.status, why });
-            }
-            Err(error) if error.kind() == Kind::SessionNotFound => {}
-            Err(error) => {
-                // Seen in the output of a test that fails.
-                let _ = writeln!(std::io::stderr(), "{name}: {error}");
-            }
-        }
-        std::thread::sleep(LOOK.saturating_sub(began.elapsed()));
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

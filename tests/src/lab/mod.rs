@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "whatever fails here fails the test")]
 
 mod child;
+mod eyes;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use lisa_engine::config::Environment;
 use lisa_engine::engine::{Caller, Engine};
 
 pub use child::Child;
+pub use eyes::{Eyes, Judgement};
 
 use crate::agents::{Agent, AgentHome, AgentKind, HomeOptions};
 use crate::model_server::{ModelServer, Scenario};
@@ -31,6 +33,9 @@ use crate::programs;
 
 /// How many agents run at once in one test program: each takes a core while it starts.
 const AGENTS_MAX: usize = 2;
+
+/// How long anything may take that a test waits for, on a machine that is busy.
+pub const PATIENCE: Duration = Duration::from_secs(40);
 
 /// How a lab differs from the usual one.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +56,8 @@ pub struct Lab {
     pub home: AgentHome,
     /// The agent that is tested.
     pub kind: AgentKind,
+    /// The version that it gives for itself.
+    pub version: String,
     engine: Engine,
     _slots: Slots,
 }
@@ -64,6 +71,7 @@ impl Lab {
     /// A lab that differs from the usual one.
     pub fn with(kind: AgentKind, scenario: Scenario, options: LabOptions) -> Option<Self> {
         let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"))?;
+        let version = agent.version().unwrap();
         let slots = Slots::take(options.agents.max(1));
         let server = ModelServer::start(scenario).unwrap();
         let mut home = AgentHome::with(&server, options.home).unwrap();
@@ -76,7 +84,7 @@ impl Lab {
             home.set_env(name, value);
         }
         let engine = Engine::open_resident(caller(&home)).unwrap();
-        Some(Self { server, home, kind, engine, _slots: slots })
+        Some(Self { server, home, kind, version, engine, _slots: slots })
     }
 
     /// Makes another agent known in the lab; false where it cannot be had.
@@ -88,6 +96,11 @@ impl Lab {
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// This lab as Lisa's caller, for another engine.
+    pub fn caller(&self) -> Caller {
+        caller(&self.home)
     }
 
     /// The usual request for a session of the lab's agent.

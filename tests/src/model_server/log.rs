@@ -47,6 +47,13 @@ pub enum Source {
     Unscripted,
 }
 
+impl Source {
+    /// Whether a rule of the script chose the reply.
+    pub fn is_rule(self) -> bool {
+        matches!(self, Self::Rule(..))
+    }
+}
+
 /// How an exchange ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

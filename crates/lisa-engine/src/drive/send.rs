@@ -15,7 +15,7 @@ use crate::{
     session::{find::Sighting, plan::PROMPT_MAX},
     text::without_controls,
     tmux::{Guard, Typed},
-    words::State,
+    words::{Exit, State},
 };
 use std::{thread, time::Duration};
 
@@ -176,7 +176,7 @@ impl Driver<'_> {
             }
         })?;
         let limit = Duration::from_millis(self.profile.keys.submit_timeout_ms);
-        let mut evidence = None;
+        let (mut evidence, mut ended) = (None, false);
         for attempt in 0..ENTERS {
             if let Some(refusal) = self.enter()? {
                 if attempt > 0 {
@@ -185,13 +185,23 @@ impl Driver<'_> {
                 self.update(sighting, |record| record.withdraw_turn(turn.as_deref(), before))?;
                 return Ok(left_in_box(refusal));
             }
-            let (proof, ..) =
-                self.watch(limit, |sighting, judged| self.proof(sighting, judged, began, queued))?;
-            evidence = proof;
-            // Again only if the first did nothing for certain: the agent has read it, and the text is still there.
-            if evidence.is_some() || self.has_read_all(sighting) != Some(true) {
-                break;
+            let (seen, ..) = self.watch(limit, |sighting, judged| {
+                let proof = self.proof(sighting, judged, began, queued).map(Ok);
+                proof.or_else(|| ended_as(&judged.outcome.verdict.state).map(Err))
+            })?;
+            match seen {
+                // Again only if the first did nothing for certain: the agent has read it, and the text is still there.
+                None if self.has_read_all(sighting) == Some(true) => continue,
+                None => {}
+                Some(Ok(proof)) => evidence = Some(proof),
+                // A command such as the one to leave is taken when the agent has left; nothing proves that of a prompt.
+                Some(Err(exit)) => {
+                    ended = true;
+                    evidence =
+                        (is_command(text) && exit.code == Some(0)).then(|| "the agent has left".to_owned());
+                }
             }
+            break;
         }
         let delivered = match (&evidence, queued) {
             (None, _) => Delivery::Unconfirmed,
@@ -216,10 +226,14 @@ impl Driver<'_> {
             }
             record.note(&self.name, EventKind::Send, &state, now(), note, &journal);
         })?;
-        let hint = (delivered == Delivery::Unconfirmed).then(|| {
-            "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again"
-                .to_owned()
-        });
+        let hint = match (delivered, ended) {
+            (Delivery::Unconfirmed, true) => Some(gate::hint(Refusal::PaneDead)),
+            (Delivery::Unconfirmed, false) => Some(
+                "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again",
+            ),
+            _ => None,
+        };
+        let hint = hint.map(str::to_owned);
         Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
     }
 
@@ -345,6 +359,14 @@ fn left_in_box(refusal: Refusal) -> Receipt {
         gate::hint(refusal)
     );
     Receipt { hint: Some(hint), ..refused(refusal) }
+}
+
+/// How the agent has ended, where it has.
+fn ended_as(state: &State) -> Option<Exit> {
+    match state {
+        State::Exited { exit } => Some(exit.clone()),
+        _ => None,
+    }
 }
 
 /// Whether tmux knows a key by this name. A word that it does not know would be typed out letter by letter.

@@ -222,6 +222,9 @@ impl Fold {
                 self.enter(Phase::Failed, at);
             }
         }
+        if let Some(session) = text_at(value, take.session.as_ref()) {
+            self.session_id = Some(session);
+        }
         if let Some(message) = text_at(value, take.message.as_ref()) {
             self.message = Some(message);
         }

@@ -120,6 +120,8 @@ pub struct Take {
     pub command: Option<String>,
     /// The file it is to touch.
     pub file: Option<String>,
+    /// The conversation's own id, where only some lines name it.
+    pub session: Option<String>,
     /// The id of the call or of the subagent.
     pub id: Option<String>,
     /// The agent's message.

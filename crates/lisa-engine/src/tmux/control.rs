@@ -4,7 +4,7 @@
 //! request, however many a command makes. A thread does nothing but read, so that the server is never held up.
 
 use super::{
-    Capture, Cmd, KEEPER, Reply, Tmux, clients,
+    Capture, Cmd, KEEPER, Reply, Tmux, attach, clients,
     command::line,
     means_no_server,
     proto::{Message, Parser},
@@ -16,7 +16,7 @@ use std::{
     collections::VecDeque,
     fmt,
     io::{self, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Stdio},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -46,11 +46,11 @@ impl fmt::Debug for Control {
 impl Control {
     pub(super) fn call(&self, tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
         let lines = commands.iter().map(|command| line(std::slice::from_ref(command))).collect();
-        self.exchange(tmux, lines)
+        self.exchange(tmux, lines, commands)
     }
 
     pub(super) fn call_atomic(&self, tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Reply>> {
-        let Some(replies) = self.exchange(tmux, vec![line(commands)])? else { return Ok(None) };
+        let Some(replies) = self.exchange(tmux, vec![line(commands)], commands)? else { return Ok(None) };
         let mut printed = Vec::new();
         for reply in replies {
             match reply {
@@ -91,10 +91,11 @@ impl Control {
         lock(&self.connection).as_ref().is_some_and(|connection| !connection.broken())
     }
 
-    fn exchange(&self, tmux: &Tmux, lines: Vec<String>) -> Result<Option<Vec<Reply>>> {
+    fn exchange(&self, tmux: &Tmux, lines: Vec<String>, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
         // A connection can break between two calls, when the server died and came back: then a new one is tried.
         for _ in 0..2 {
             let Some(connection) = self.connect(tmux)? else { return Ok(None) };
+            let _alone = tmux.hold_for(commands);
             match connection.exchange(&lines, tmux) {
                 Ok(replies) => return Ok(Some(replies)),
                 Err(Broken::Gone) => *lock(&self.connection) = None,
@@ -113,10 +114,11 @@ impl Control {
             return Ok(Some(Arc::clone(connection)));
         }
         *slot = None;
+        let alone = tmux.hold_attaching();
         let Some(connection) = Connection::open(tmux, Arc::clone(&self.listener))? else { return Ok(None) };
         let connection = Arc::new(connection);
         *slot = Some(Arc::clone(&connection));
-        drop(slot);
+        drop((slot, alone));
         // Whoever was killed before has left a client that can not end by itself.
         if let Ok(replies) = connection.exchange(&[line(&[clients::list()])], tmux) {
             replies.first().map(clients::end_orphans);
@@ -163,6 +165,7 @@ struct Connection {
     broken: Arc<AtomicBool>,
     next_mark: AtomicU64,
     mark_base: String,
+    attaching: PathBuf,
 }
 
 impl Connection {
@@ -203,8 +206,16 @@ impl Connection {
             broken,
             next_mark: AtomicU64::new(0),
             mark_base: uuid::Uuid::new_v4().simple().to_string(),
+            attaching: tmux.attaching(),
         };
-        match attached.recv_timeout(tmux.timeout) {
+        let greeting = attached.recv_timeout(tmux.timeout);
+        if !matches!(greeting, Ok(Ok(()))) {
+            // It never attached: nobody is told that it leaves.
+            let mut child = lock(&connection.child);
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        match greeting {
             Ok(Ok(())) => Ok(Some(connection)),
             Ok(Err(why)) if means_no_server(&why) || why.contains("can't find session") => Ok(None),
             Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => Ok(None),
@@ -283,9 +294,7 @@ fn write_within(pipe: &mut ChildStdin, mut bytes: &[u8], limit: Duration) -> io:
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut child = lock(&self.child);
-        let _ = child.kill();
-        let _ = child.wait();
+        attach::leave(&mut lock(&self.child), &mut lock(&self.stdin), &self.attaching);
     }
 }
 

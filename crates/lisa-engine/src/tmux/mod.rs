@@ -18,6 +18,7 @@ pub mod control;
 pub mod pane;
 pub mod proto;
 
+mod attach;
 mod clients;
 mod command;
 mod fork;
@@ -95,7 +96,10 @@ impl Tmux {
         match self.control.as_ref().map(|control| control.call(self, commands)).transpose()?.flatten() {
             Some(replies) => Ok(Some(replies)),
             // That no connection can be made does not mean that no server runs: only a call of its own can tell.
-            None => fork::call(self, commands),
+            None => {
+                let _alone = self.hold_for(commands);
+                fork::call(self, commands)
+            }
         }
     }
 
@@ -120,6 +124,7 @@ impl Tmux {
         list.extend_from_slice(commands);
         list.push(Cmd::new("display-message").args(["-p", "#{pid}"]));
         let deadline = Instant::now() + self.timeout;
+        let _alone = self.hold_for(commands);
         loop {
             match fork::call_list(self, self.command_starting(), &list)? {
                 Some(Ok(printed)) => return Ok(Ok(self.take_server_pid(printed))),
@@ -234,8 +239,11 @@ impl Tmux {
             .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
             .arg(format!("={session}"));
         clients::mark(&mut command);
+        let _alone = self.hold_attaching();
         // Its standard input must stay open: a control client ends when it closes.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        child.stdout.as_ref().map(attach::wait_until_greeted);
+        Ok(child)
     }
 
     /// The installed tmux's version.
