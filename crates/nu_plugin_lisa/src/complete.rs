@@ -4,7 +4,10 @@
 //! error in the middle of a line.
 
 use crate::caller::Lisa;
-use lisa_engine::api::SessionRequest;
+use lisa_engine::{
+    api::{ListRequest, Session, SessionRequest},
+    words::{Effect, Prompt},
+};
 use nu_plugin::{DynamicCompletionCall, EngineInterface};
 use nu_protocol::{DynamicSuggestion, engine::ArgType};
 
@@ -24,11 +27,16 @@ pub(crate) enum Arg {
 pub(crate) enum Source {
     /// A session's name.
     Sessions,
+    /// The name of a session that is blocked on a prompt.
+    Asking,
     /// An agent's profile.
     Agents,
-    /// An option of the prompt that the first named session is blocked on.
+    /// An option of the prompt that the first named session is blocked on; without one, of every open prompt.
     Options,
 }
+
+/// The effects that answer a prompt whatever its options are called.
+const EFFECTS: [Effect; 3] = [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny];
 
 /// Implements `get_dynamic_completion` by a table of arguments and sources.
 macro_rules! completes {
@@ -58,26 +66,47 @@ pub(crate) fn suggest(
     let source = table.iter().find(|(at, _)| stands_at(*at, arg)).map(|(_, source)| *source)?;
     let lisa = Lisa::open_at(interface, call.call.head).ok()?;
     let found = match source {
-        Source::Sessions => {
-            let named = words(call, interface);
-            let names = lisa.engine.names().ok()?;
-            names
-                .into_iter()
-                .filter(|name| !named.contains(name))
-                .map(|name| suggestion(name, None))
-                .collect()
-        }
+        Source::Sessions => sessions(&lisa, &words(call, interface), |_| true)?,
+        Source::Asking => sessions(&lisa, &words(call, interface), |session| session.prompt.is_some())?,
         Source::Agents => {
             let agents = lisa.engine.agents().ok()?;
             agents.into_iter().map(|agent| suggestion(agent.id, Some(agent.title))).collect()
         }
-        Source::Options => {
-            let session = words(call, interface).into_iter().next()?;
-            let prompt = lisa.engine.status(&SessionRequest { session }).ok()?.prompt?;
-            options(&prompt)
-        }
+        Source::Options => match words(call, interface).into_iter().next() {
+            Some(session) => options(&lisa.engine.status(&SessionRequest { session }).ok()?.prompt?),
+            // The names come through the pipeline, which has not run yet.
+            None => {
+                let sessions = lisa.engine.sessions(&ListRequest::default()).ok()?;
+                let prompts: Vec<&Prompt> =
+                    sessions.iter().filter_map(|session| session.prompt.as_ref()).collect();
+                options_of_all(&prompts)
+            }
+        },
     };
     Some(found)
+}
+
+/// Sessions that are not named yet, each with what it is doing.
+fn sessions(
+    lisa: &Lisa,
+    named: &[String],
+    which: impl Fn(&Session) -> bool,
+) -> Option<Vec<DynamicSuggestion>> {
+    let sessions = lisa.engine.sessions(&ListRequest::default()).ok()?;
+    let wanted = sessions.into_iter().filter(|session| which(session) && !named.contains(&session.name));
+    Some(wanted.map(|session| suggestion(session.name.clone(), Some(doing(&session)))).collect())
+}
+
+/// What a session is doing, in a few words: its state, and what it asks or works with.
+fn doing(session: &Session) -> String {
+    let prompt = session.prompt.as_ref();
+    let what = prompt
+        .and_then(|prompt| prompt.command.as_deref().or(prompt.file.as_deref()).or(Some(&prompt.title)))
+        .or(session.tool.as_deref());
+    match what.and_then(|what| what.lines().next()).filter(|what| !what.is_empty()) {
+        Some(what) => format!("{}: {what}", session.state.as_str()),
+        None => session.state.as_str().to_owned(),
+    }
 }
 
 fn stands_at(at: Arg, arg: &ArgType) -> bool {
@@ -89,11 +118,24 @@ fn stands_at(at: Arg, arg: &ArgType) -> bool {
     }
 }
 
+/// The options of several prompts. A key means something else in each of them: they have only effects in common.
+fn options_of_all(prompts: &[&Prompt]) -> Vec<DynamicSuggestion> {
+    match prompts {
+        [] => Vec::new(),
+        [only] => options(only),
+        many => {
+            let known = |effect: &&Effect| {
+                many.iter().any(|prompt| prompt.options.iter().any(|option| option.effect == **effect))
+            };
+            EFFECTS.iter().filter(known).map(|effect| suggestion(effect.as_str().to_owned(), None)).collect()
+        }
+    }
+}
+
 /// The options by effect where an effect names only one of them, then all of them by key.
-fn options(prompt: &lisa_engine::words::Prompt) -> Vec<DynamicSuggestion> {
-    use lisa_engine::words::Effect;
+fn options(prompt: &Prompt) -> Vec<DynamicSuggestion> {
     let mut found = Vec::new();
-    for effect in [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny] {
+    for effect in EFFECTS {
         let mut with = prompt.options.iter().filter(|option| option.effect == effect);
         if let (Some(only), None) = (with.next(), with.next()) {
             found.push(suggestion(effect.as_str().to_owned(), Some(only.label.clone())));
@@ -127,7 +169,7 @@ fn suggestion(value: String, description: Option<String>) -> DynamicSuggestion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lisa_engine::words::{Effect, Prompt, PromptKind, PromptOption};
+    use lisa_engine::words::{PromptKind, PromptOption};
 
     #[test]
     fn arguments_are_told_apart() {
@@ -169,5 +211,11 @@ mod tests {
         };
         let values: Vec<_> = options(&prompt).into_iter().map(|suggestion| suggestion.value).collect();
         assert_eq!(values, ["allow_once", "deny", "1", "2", "3", "4"]);
+        let values = |prompts: &[&Prompt]| -> Vec<String> {
+            options_of_all(prompts).into_iter().map(|suggestion| suggestion.value).collect()
+        };
+        assert_eq!(values(&[&prompt]), ["allow_once", "deny", "1", "2", "3", "4"]);
+        let other = Prompt { options: vec![option("1", Effect::Choose)], ..prompt.clone() };
+        assert_eq!(values(&[&prompt, &other]), ["allow_once", "allow_always", "deny"]);
     }
 }

@@ -256,6 +256,10 @@ fn names_agents_statuses_and_options_complete() {
         ("lisa session answer fix-login --choice allow_o", "allow_once"),
         ("lisa session monitor docs --until awaiting_perm", "awaiting_permission"),
         ("lisa session kill docs fix", "docs fix-login"),
+        // With what each is doing; only who asks can be answered, also where the names come through a pipeline.
+        ("lisa session status ", "awaiting_permission: rm -rf build"),
+        ("lisa session answer ", "answer fix-login"),
+        ("lisa session list | lisa session answer --choice allow_o", "allow_once"),
     ] {
         terminal.presses(&["C-l"]);
         terminal.types(typed);

@@ -84,7 +84,7 @@ impl SimplePluginCommand for Answer {
         ]
     }
 
-    completes!(Arg::From(0) => Source::Sessions, Arg::Flag("choice") => Source::Options);
+    completes!(Arg::From(0) => Source::Asking, Arg::Flag("choice") => Source::Options);
 
     fn run(
         &self,
