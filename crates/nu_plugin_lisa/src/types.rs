@@ -160,12 +160,14 @@ pub(crate) fn sent() -> Columns {
 pub(crate) fn answered() -> Columns {
     vec![
         ("name", text()),
-        ("answered", texts()),
         ("effect", or_null(text())),
+        // In words what was answered, or why nothing was: what has to fit a small terminal.
+        ("detail", text()),
+        ("state", or_null(text())),
+        ("status", or_null(text())),
+        ("answered", texts()),
         ("title", or_null(text())),
         ("prompt_id", or_null(text())),
-        ("status", or_null(text())),
-        ("state", or_null(text())),
         ("cursor", or_null(Type::Int)),
         ("next", or_null(text())),
         ("error", or_null(record(problem()))),

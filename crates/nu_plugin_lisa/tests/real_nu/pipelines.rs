@@ -61,9 +61,10 @@ fn of_several_answers_one_may_fail_and_all_may_not() {
     let stage = Stage::with_sessions();
     assert_eq!(stage.code("lisa session answer docs --choice deny"), "lisa::no_prompt");
     let rows = stage.value(
-        "lisa session answer docs fix-login --choice deny | each {|row| [$row.name $row.effect $row.error?.code?] }",
+        "lisa session answer docs fix-login --choice deny | each {|row| [$row.name $row.effect $row.detail $row.error?.code?] }",
     );
-    assert_eq!(rows, json!([["docs", null, "lisa::no_prompt"], ["fix-login", "deny", null]]));
+    let refused = json!(["docs", null, "`docs` asks nothing; it is ready", "lisa::no_prompt"]);
+    assert_eq!(rows, json!([refused, ["fix-login", "deny", "Deny", null]]));
 }
 
 #[test]
