@@ -4,6 +4,8 @@
 /// Operations and what they are called here.
 const WORDS: &[(&str, &str)] = &[
     ("spawn_session", "lisa session spawn"),
+    ("send_input to go on", "lisa session send to go on"),
+    ("send_input to ", "lisa session send "),
     ("send_input", "lisa session send"),
     ("answer_prompt for", "lisa session answer"),
     ("answer_prompt", "lisa session answer"),
@@ -36,6 +38,10 @@ pub(crate) fn here(text: &str) -> String {
     if let Some((before, rest)) = said.split_once("sessions=[\"")
         && let Some((name, after)) = rest.split_once("\"]")
     {
+        // A monitor begins with how things stand, so it needs no cursor.
+        let after = after
+            .strip_prefix(", --since ")
+            .map_or(after, |cursor| cursor.trim_start_matches(|digit: char| digit.is_ascii_digit()));
         said = format!("{before}{name}{after}");
     }
     said
@@ -49,6 +55,12 @@ mod tests {
     fn advice_names_commands_of_this_shell() {
         for (there, said) in [
             ("wait_sessions with sessions=[\"docs\"]", "lisa session monitor docs"),
+            ("wait_sessions with sessions=[\"docs\"], since=139", "lisa session monitor docs"),
+            ("send_input to docs with what to do instead", "lisa session send docs with what to do instead"),
+            (
+                "then send_input to go on or kill_session",
+                "then lisa session send to go on or lisa session kill",
+            ),
             (
                 "answer_prompt for docs: choose one of prompt.options and give prompt_id",
                 "lisa session answer docs: choose one of prompt.options and give --prompt-id",
