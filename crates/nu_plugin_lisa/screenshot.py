@@ -164,8 +164,17 @@ def shell(plugin):
 def end_server(socket):
     """Ends a tmux server by its process."""
     asked = subprocess.run(["tmux", "-S", socket, "display-message", "-p", "#{pid}"], capture_output=True, text=True)
-    if asked.stdout.strip():
-        os.kill(int(asked.stdout), signal.SIGTERM)
+    if not asked.stdout.strip():
+        return
+    pid = int(asked.stdout)
+    os.kill(pid, signal.SIGTERM)
+    # What ran in it still writes below the folder that is removed next.
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
 
 
 def live(commands, size, env, plugin, wait, setup=""):
@@ -212,12 +221,13 @@ PICTURES = {
     ),
     "nu-prompt": (["lisa session list | where name == fix-login | get 0.prompt | table --expand"], (92, 30)),
     "nu-error": (["lisa session kill fix-logn", "lisa session answer fix-login --choice yes"], (84, 30)),
+    "nu-dashboard": (["lisa dashboard"], (80, 24)),
 }
 
 
 def docs(plugin, wait, scale):
     """Makes the pictures of the documentation."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
         (home / "shop").mkdir()
         env = {
@@ -237,7 +247,7 @@ def docs(plugin, wait, scale):
             # Until none of them was started just now.
             time.sleep(12)
             for name, (commands, size) in PICTURES.items():
-                capture = live(commands, size, env, plugin, wait)
+                capture = live(commands, size, env, plugin, wait, f"use {ROOT}/crates/nu_plugin_lisa/lisa.nu *")
                 draw(capture, ROOT / f"docs/{name}.png", 0, "nu", scale)
         finally:
             end_server(f"{folder}/sessions")
