@@ -38,6 +38,11 @@ impl Lisa {
         Self::open_at(interface, call.head)
     }
 
+    /// The same for a call that may block for long; see [`Interrupt::for_long`].
+    pub(crate) fn for_long(self) -> Self {
+        Self { interrupt: self.interrupt.for_long(), ..self }
+    }
+
     /// Opens the engine for something that happens at `head`, such as a completion.
     pub(crate) fn open_at(interface: &EngineInterface, head: Span) -> Result<Self, LabeledError> {
         let caller = caller(interface, head)?;

@@ -204,6 +204,7 @@ fn what_has_ended_leaves_no_thread_behind() {
         (1, "lisa watch | each { ignore }"),
         (2, "lisa session monitor docs --until crashed"),
         (3, "lisa session monitor --until crashed --stream | each { ignore }"),
+        (4, "lisa session spawn generic sleep 300 --wait 60sec"),
     ] {
         terminal.enters(&format!("job spawn {{ {line} }}"));
         terminal.comes_back(&format!("job{job}"));

@@ -63,7 +63,7 @@ impl SimplePluginCommand for Resume {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = Lisa::open(interface, call)?.for_long();
         let prompt: Option<String> = call.get_flag("prompt")?;
         let wait_ready_s = lisa.settings.wait_s(call)?;
         each(

@@ -92,7 +92,7 @@ impl SimplePluginCommand for Send {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = Lisa::open(interface, call)?.for_long();
         let name: Spanned<String> = call.req(0)?;
         let piped = input.as_str().ok().map(str::to_owned);
         let request = SendRequest {

@@ -92,7 +92,7 @@ impl SimplePluginCommand for Spawn {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = Lisa::open(interface, call)?.for_long();
         let agent = lisa.settings.agent(call.opt(0)?, call.head)?;
         let piped = input.as_str().ok().map(str::to_owned);
         let request = SpawnRequest {
