@@ -467,6 +467,37 @@ fn start_up_dialogs_are_answered_only_with_the_callers_word() {
     assert_eq!(answers(&lab, "bypass")[0]["choice"], "Yes, I accept");
 }
 
+/// No hook tells of a dialog at the start, and a look once a second would find it half a second late.
+#[test]
+fn a_dialog_at_the_start_is_known_at_once() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut late: Vec<Duration> = Vec::new();
+    for round in 0..6 {
+        let name = format!("start-{round}");
+        let mut request = demo(&lab, &name, None);
+        request.args.extend(["--ask-trust", "--boot-ms"].map(String::from));
+        request.args.push((900 + 130 * round).to_string());
+        request.wait_ready_s = None;
+        engine.spawn(&request).unwrap();
+        let pane = lab.tmux().pane_of(&name, false).unwrap().unwrap().pane_id;
+        let waiter = std::thread::spawn({
+            let (engine, name) = (engine.clone(), name.clone());
+            move || {
+                wait_for(&engine, &name, "awaiting_dialog");
+                std::time::Instant::now()
+            }
+        });
+        let shows = || lab.tmux().screens(&[&pane], false).unwrap()[0].as_ref().unwrap().len() > 100;
+        assert!(until(SHORT, shows));
+        let shown = std::time::Instant::now();
+        late.push(waiter.join().unwrap().saturating_duration_since(shown));
+        engine.kill(&KillRequest { session: name, force: true }).unwrap();
+    }
+    let quick = late.iter().filter(|late| **late < Duration::from_millis(250)).count();
+    assert!(quick >= 5, "{late:?}");
+}
+
 #[test]
 fn a_policy_decides_without_keys_and_says_so() {
     let lab = Lab::new();

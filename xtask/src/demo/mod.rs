@@ -90,7 +90,7 @@ impl Show {
             self.draw()?;
         }
         let attach = self.engine.attach_command(CAST[0].name)?;
-        self.say(&format!("started {} agents; to look over a shoulder, in another terminal:", CAST.len()));
+        self.say(&format!("started {} agents; to look on (C-b d leaves), in another terminal:", CAST.len()));
         // Whole, however long it is: it is there to be copied.
         self.live.say(&format!("  {}", attach.join(" ")));
         for part in CAST {
@@ -193,6 +193,9 @@ impl Show {
 
     /// Ends the sessions and says what happened.
     fn end(&mut self) -> Result<()> {
+        // How it ended stays on the screen.
+        let drawn = self.draw();
+        self.live.keep();
         let killed = self.engine.kill_all(&KillAllRequest { force: true, ..KillAllRequest::default() })?;
         let all = WatchRequest { since: Some(self.cursor), ..WatchRequest::default() };
         let mut watch = self.engine.watch(&all)?;
@@ -206,7 +209,7 @@ impl Show {
             self.answered,
             progress::seconds(self.started.elapsed())
         ));
-        Ok(())
+        drawn
     }
 
     fn session(&self, name: &str) -> Result<Session> {

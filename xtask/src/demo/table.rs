@@ -57,6 +57,11 @@ impl Live {
         println!("{up}{line}");
     }
 
+    /// Leaves the table where it stands: what comes next stands below it.
+    pub(crate) fn keep(&mut self) {
+        self.drawn = 0;
+    }
+
     /// The whole table, over the one that stands there.
     fn redrawn(&mut self, rows: &[Row], width: usize) -> String {
         let mut text = self.back_to_top();

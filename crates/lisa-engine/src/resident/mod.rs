@@ -199,7 +199,7 @@ impl Pump {
         let all = find::all(self.engine.tmux(), &store, false)?;
         self.files.follow(&all, &self.engine);
         self.exits.follow(&all);
-        self.outputs.follow(&all, &self.engine, &self.bell);
+        self.outputs.follow(&all, &self.engine, &self.bell, |name| self.panes.is_up(name));
         if tick || list_changed {
             dirty.extend(self.panes.changed(&all, &self.engine, tick));
         }

@@ -1,6 +1,7 @@
 //! The output of agents that tell nothing by themselves, as it comes.
 //!
-//! An agent with hooks rings by itself. For one without, a control client of its own is attached to its session; what
+//! An agent with hooks rings by itself once it is up; what it asks before that (whether a folder is trusted) it tells
+//! nobody. For one that does not ring, a control client of its own is attached to its session; what
 //! it writes is not read for its content, only for its rhythm: a first word after silence rings, and so does the
 //! silence after the last one. A spinner that goes on and on rings once a second at the most.
 
@@ -44,20 +45,27 @@ impl Drop for Client {
 }
 
 impl Outputs {
-    /// Listens to the sessions that need it, and to no others.
-    pub(super) fn follow(&mut self, all: &[Sighting], engine: &Engine, bell: &Arc<Bell>) {
-        let wanted = |session: &&Sighting| {
+    /// Listens to the sessions that need it, and to no others. `is_up` says whether an agent has come up.
+    pub(super) fn follow(
+        &mut self,
+        all: &[Sighting],
+        engine: &Engine,
+        bell: &Arc<Bell>,
+        is_up: impl Fn(&str) -> bool,
+    ) {
+        let wanted = |session: &Sighting| {
             let alive = session.pane.as_ref().is_some_and(|row| !row.pane.dead);
-            alive && session.meta.mode == Mode::Interactive && !tells_by_itself(engine, session)
+            let speaks = tells_by_itself(engine, session) && is_up(&session.meta.name);
+            alive && session.meta.mode == Mode::Interactive && !speaks
         };
         self.clients.retain(|name, client| {
-            let stays = all.iter().find(|session| session.meta.name == *name).is_some_and(|session| {
-                session.meta.run_id == client.run_id
-                    && session.pane.as_ref().is_some_and(|row| !row.pane.dead)
-            });
+            let stays = all
+                .iter()
+                .find(|session| session.meta.name == *name)
+                .is_some_and(|session| session.meta.run_id == client.run_id && wanted(session));
             stays && matches!(client.child.try_wait(), Ok(None))
         });
-        for session in all.iter().filter(wanted) {
+        for session in all.iter().filter(|session| wanted(session)) {
             let name = &session.meta.name;
             if self.clients.contains_key(name) || self.clients.len() >= LISTENERS_MAX {
                 continue;

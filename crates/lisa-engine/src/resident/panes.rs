@@ -84,6 +84,12 @@ impl Panes {
         changed
     }
 
+    /// Whether an agent was seen past its start and the dialogs that belong to it.
+    pub(super) fn is_up(&self, name: &str) -> bool {
+        let state = self.seen.get(name).and_then(|seen| seen.state);
+        !matches!(state, None | Some(StateName::Starting | StateName::AwaitingDialog))
+    }
+
     /// Remembers what a session was judged to be.
     pub(super) fn judged(&mut self, session: &Session) {
         if let Some(seen) = self.seen.get_mut(&session.name) {

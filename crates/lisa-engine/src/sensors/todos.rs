@@ -15,19 +15,18 @@ pub struct Todos {
     pub active: Option<String>,
 }
 
-/// The boxes that begin a line of this screen, if there are any.
+/// The boxes that begin a line of this screen, if there are any. An agent that shows its list again and again has each
+/// task once: as it stands in the last list.
 pub(crate) fn read(screen: &str) -> Option<Todos> {
-    let mut todos = Todos::default();
-    for line in screen.lines() {
-        let Some((ticked, task)) = task(line) else { continue };
-        todos.total += 1;
-        if ticked {
-            todos.done += 1;
-        } else if todos.active.is_none() {
-            todos.active = Some(task.to_owned());
-        }
+    let mut tasks: Vec<(&str, bool)> = Vec::new();
+    for (ticked, task) in screen.lines().filter_map(task) {
+        tasks.retain(|(known, _)| *known != task);
+        tasks.push((task, ticked));
     }
-    (todos.total > 0).then_some(todos)
+    let count = |tasks: usize| u32::try_from(tasks).unwrap_or(u32::MAX);
+    let active = tasks.iter().find(|(_, ticked)| !ticked).map(|(task, _)| (*task).to_owned());
+    let done = count(tasks.iter().filter(|(_, ticked)| *ticked).count());
+    (!tasks.is_empty()).then(|| Todos { done, total: count(tasks.len()), active })
 }
 
 fn task(line: &str) -> Option<(bool, &str)> {
@@ -80,6 +79,12 @@ mod tests {
         let active = Some("run the tests".to_owned());
         assert_eq!(todos, Some(Todos { done: 2, total: 4, active }));
         assert_eq!(read("nothing to do"), None);
+    }
+
+    #[test]
+    fn a_list_that_is_shown_again_counts_once() {
+        let shown = "☐ read\n☐ test\nsome work\n☒ read\n☐ test\nmore work\n☒ read\n☒ test\n";
+        assert_eq!(read(shown), Some(Todos { done: 2, total: 2, active: None }));
     }
 
     #[test]
