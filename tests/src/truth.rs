@@ -13,6 +13,9 @@ use crate::model_server::{Asker, End, Exchange, Step};
 /// How long Lisa may take to see a change before its word counts as wrong.
 pub const TOLERANCE_MS: u64 = 1_000;
 
+/// How long before a change Lisa may know of it already: an agent begins a turn before it asks its model.
+pub const LEAD_MS: u64 = 400;
+
 /// What an agent can be doing, as far as the truth tells it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -187,7 +190,8 @@ pub struct Delay {
 pub fn compare(spans: &[Span], samples: &[Sample]) -> (Vec<Lie>, Vec<Delay>) {
     let (mut lies, mut delays) = (Vec::new(), Vec::new());
     for span in spans.iter().filter(|span| span.doing != Doing::Unsure) {
-        let within = samples.iter().filter(|sample| sample.done >= span.from && sample.at < span.to);
+        let within =
+            samples.iter().filter(|sample| sample.done >= span.from && sample.done + LEAD_MS < span.to);
         let seen = samples.iter().find(|sample| sample.done >= span.from && sample.said == span.doing);
         let seen = seen.filter(|sample| sample.at < span.to + TOLERANCE_MS);
         // What is over before anybody could have looked is no change that could be missed.

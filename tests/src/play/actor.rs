@@ -81,7 +81,13 @@ impl<'a> Actor<'a> {
     pub fn offer(&self, text: &str) -> Sent {
         let request =
             SendRequest { session: self.name.clone(), text: Some(text.to_owned()), ..SendRequest::default() };
-        self.must(self.hands.send(&request), "sending to")
+        let began = crate::lab::now_ms();
+        let sent = self.must(self.hands.send(&request), "sending to");
+        if sent.delivered != "refused" {
+            // From the first key to the request that tells of it, no log says what the agent does.
+            self.eyes.did_at(began, Deed::Meddled);
+        }
+        sent
     }
 
     /// Presses keys.
