@@ -43,8 +43,9 @@ pub fn page(played: &[Played]) -> String {
     }
     page += &format!(
         "\n{FIGURES}\n\n\
-         From the model server's word, or the test's own deed, to Lisa's. The figures are those of the run that wrote\n\
-         this page; they depend on the machine and are not compared.\n\n\
+         From the model server's word, or from the moment at which the test's own deed was done, to Lisa's. Until an\n\
+         agent asks it works, so what it takes from its model's word to its question is in `blocked`. The figures are\n\
+         those of the run that wrote this page; they depend on the machine and are not compared.\n\n\
          | agent | change to | seen | p50 | max |\n|---|---|---|---|---|\n"
     );
     for (agent, version) in agents {
