@@ -12,4 +12,5 @@ pub mod play;
 pub mod programs;
 pub mod record;
 pub mod report;
+pub mod table;
 pub mod truth;

@@ -133,6 +133,19 @@ pub fn played(all: &[Played]) {
     assert!(done.is_ok(), "{}: {done:?}", path().display());
 }
 
+/// What did not work, a line each.
+pub fn failures(all: &[Played]) -> String {
+    let failed: Vec<_> = all.iter().filter(|one| one.outcome == Outcome::Fails).collect();
+    if failed.is_empty() {
+        return "\nEverything works.\n".to_owned();
+    }
+    let lines = failed.iter().map(|one| {
+        let Played { agent, version, through, scene, why, .. } = one;
+        format!("- {agent} {version} through {through}, `{scene}`: {why}\n")
+    });
+    "\n## What does not work\n\n".to_owned() + &lines.collect::<String>()
+}
+
 /// What came of the scenarios of this run.
 pub fn scenarios() -> Vec<Played> {
     let text = fs::read_to_string(path()).unwrap_or_default();

@@ -13,6 +13,15 @@ use crate::model_server::{Asker, End, Exchange, Step};
 /// How long Lisa may take to see a change before its word counts as wrong.
 pub const TOLERANCE_MS: u64 = 1_000;
 
+/// How long before a change Lisa may know of it already: an agent begins a turn before it asks its model.
+pub const LEAD_MS: u64 = 400;
+
+/// How long an agent may take from its model's last word to what it then asks. It works until it asks, and only the
+/// agent knows when that is: until then neither word is wrong.
+pub const REACTION_MS: u64 = 1_000;
+/// A stretch that is shorter than this is only a mark between two others.
+const SHORTEST_MS: u64 = 20;
+
 /// What an agent can be doing, as far as the truth tells it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -186,8 +195,10 @@ pub struct Delay {
 /// Compares what Lisa said with the truth.
 pub fn compare(spans: &[Span], samples: &[Sample]) -> (Vec<Lie>, Vec<Delay>) {
     let (mut lies, mut delays) = (Vec::new(), Vec::new());
-    for span in spans.iter().filter(|span| span.doing != Doing::Unsure) {
-        let within = samples.iter().filter(|sample| sample.done >= span.from && sample.at < span.to);
+    let counts = |span: &&Span| span.doing != Doing::Unsure && span.to - span.from >= SHORTEST_MS;
+    for span in spans.iter().filter(counts) {
+        let within =
+            samples.iter().filter(|sample| sample.done >= span.from && sample.done + LEAD_MS < span.to);
         let seen = samples.iter().find(|sample| sample.done >= span.from && sample.said == span.doing);
         let seen = seen.filter(|sample| sample.at < span.to + TOLERANCE_MS);
         // What is over before anybody could have looked is no change that could be missed.
@@ -195,8 +206,12 @@ pub fn compare(spans: &[Span], samples: &[Sample]) -> (Vec<Lie>, Vec<Delay>) {
             delays
                 .push(Delay { to: span.doing, ms: seen.map(|sample| sample.done.saturating_sub(span.from)) });
         }
-        let wrong =
-            within.filter(|sample| sample.at > span.from + TOLERANCE_MS && is_lie(span.doing, sample.said));
+        let late = |said: Doing| match (span.doing, said) {
+            (Doing::Blocked, Doing::Working) => TOLERANCE_MS + REACTION_MS,
+            _ => TOLERANCE_MS,
+        };
+        let wrong = within
+            .filter(|sample| sample.at > span.from + late(sample.said) && is_lie(span.doing, sample.said));
         for sample in wrong {
             let same =
                 |lie: &&mut Lie| lie.truth == span.doing && lie.said == sample.said && lie.why == sample.why;
@@ -243,6 +258,14 @@ mod tests {
 
     fn sample(at: u64, said: Doing) -> Sample {
         Sample { at, done: at + 10, said, status: Status::InProgress, why: String::new() }
+    }
+
+    #[test]
+    fn an_agent_works_until_it_asks_but_is_never_ready_meanwhile() {
+        let spans = [Span { from: 0, to: 5_000, doing: Doing::Blocked }];
+        let said = |at, said| compare(&spans, &[sample(at, said)]).0.len();
+        assert_eq!((said(1_500, Doing::Working), said(2_500, Doing::Working)), (0, 1));
+        assert_eq!((said(1_500, Doing::Ready), said(2_500, Doing::Blocked)), (1, 0));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod demo;
 mod docs;
 mod failure;
 mod progress;
+mod record;
 mod run;
 mod scratch;
 mod stage;
@@ -49,6 +50,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[NAME…] [--sessions N,N,…] [--list]",
         what: "measure; a table for people, then one line of JSON",
         run: bench::command,
+    },
+    Command {
+        name: "record",
+        arguments: "[FOLDER] [--agents latest]",
+        what: "record the real agents in every scenario, with the truth, and score the recordings",
+        run: record::command,
     },
     Command {
         name: "setup",

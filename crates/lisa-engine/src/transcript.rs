@@ -6,7 +6,7 @@ use crate::{
     judge::Judged,
     profile::{Profile, lookup},
     session::{
-        files::{Known, locate, open_file},
+        files::{Known, locate, open_transcript},
         find::Sighting,
     },
 };
@@ -67,7 +67,8 @@ pub(crate) fn path(profile: &Profile, session: &Sighting, judged: &Judged) -> Op
     let pid = session.pane.as_ref().map(|row| row.pane.pid);
     let id = memory.session_id().or(session.meta.agent_session_id.as_deref());
     let known = Known { meta: &session.meta, folder: session.folder.path(), pid, session_id: id };
-    let open = files.transcript_open.as_deref().and_then(|pattern| open_file(pid?, pattern));
+    let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
+    let open = open_transcript(files, pid, title);
     open.or_else(|| locate(files.transcript.as_deref()?, known)).filter(|path| path.is_file())
 }
 

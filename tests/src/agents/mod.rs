@@ -24,6 +24,9 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
+    /// Every agent.
+    pub const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+
     /// The name of the command.
     pub fn command(self) -> &'static str {
         match self {

@@ -25,6 +25,7 @@ use lisa_engine::config::Environment;
 use lisa_engine::engine::{Caller, Engine};
 
 pub use child::Child;
+pub(crate) use eyes::now_ms;
 pub use eyes::{Eyes, Judgement};
 
 use crate::agents::{Agent, AgentHome, AgentKind, HomeOptions};

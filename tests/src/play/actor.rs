@@ -81,7 +81,13 @@ impl<'a> Actor<'a> {
     pub fn offer(&self, text: &str) -> Sent {
         let request =
             SendRequest { session: self.name.clone(), text: Some(text.to_owned()), ..SendRequest::default() };
-        self.must(self.hands.send(&request), "sending to")
+        let began = crate::lab::now_ms();
+        let sent = self.must(self.hands.send(&request), "sending to");
+        if sent.delivered != "refused" {
+            // From the first key to the request that tells of it, no log says what the agent does.
+            self.eyes.did_at(began, Deed::Meddled);
+        }
+        sent
     }
 
     /// Presses keys.
@@ -94,7 +100,7 @@ impl<'a> Actor<'a> {
     /// Waits until something is asked, and leaves it unanswered for a while.
     pub fn blocked(&self, state: &str) -> Asked {
         self.until(state);
-        thread::sleep(A_WHILE);
+        thread::sleep(2 * A_WHILE);
         let seen = self.status();
         self.check(seen.state.as_str() == state, &format!("it was {state}, and is {seen:?}"));
         seen.prompt.unwrap_or_else(|| panic!("{} asks nothing\n{}", self.name, self.eyes.explained()))
@@ -108,8 +114,15 @@ impl<'a> Actor<'a> {
             prompt_id: Some(asked.id.clone()),
             ..AnswerRequest::default()
         };
-        self.eyes.did(deed);
-        self.must(self.hands.answer(&request), "answering")
+        let began = crate::lab::now_ms();
+        self.eyes.did_at(began, deed);
+        // Some hands are slow: only when they are done has the agent certainly been told.
+        self.eyes.did_at(began + 1, Deed::Meddled);
+        let answered = self.must(self.hands.answer(&request), "answering");
+        if deed == Deed::Declined {
+            self.eyes.did(Deed::Known(Doing::Stopped));
+        }
+        answered
     }
 
     /// Waits for the end of the turn with these last words.
@@ -141,8 +154,10 @@ impl<'a> Actor<'a> {
 
     /// Stops the turn.
     pub fn interrupt(&self) -> Done {
+        self.eyes.did(Deed::Meddled);
+        let done = self.must(self.hands.interrupt(&self.name), "interrupting");
         self.eyes.did(Deed::Interrupted);
-        self.must(self.hands.interrupt(&self.name), "interrupting")
+        done
     }
 
     /// Takes the conversation up again.

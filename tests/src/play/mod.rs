@@ -31,6 +31,8 @@ pub struct Scene {
     pub what: &'static str,
     /// Agents that have nothing of the kind.
     pub not_offered: &'static [AgentKind],
+    /// What the recordings of it are called that were made by hand, of Claude Code and of Codex; empty for none.
+    pub recorded_as: [&'static str; 2],
     /// How recordings call it when the agent waits for an answer in it.
     pub asks: &'static str,
     /// How recordings call it when the agent's process ends in it.
@@ -51,11 +53,25 @@ pub struct Stage<'a> {
     judged: Judgement,
 }
 
+impl Scene {
+    /// What a session is called that plays it, and its recording.
+    pub fn name(&self, kind: AgentKind) -> &'static str {
+        let [claude, codex] = self.recorded_as;
+        let known = if kind == AgentKind::Claude { claude } else { codex };
+        if record::asked() && !known.is_empty() { known } else { self.id }
+    }
+}
+
 impl<'a> Stage<'a> {
+    /// What a session is called that plays this scene.
+    pub fn name(&self) -> &'static str {
+        self.scene.name(self.kind)
+    }
+
     /// The session that scenes share; a fresh one, without a prompt, if none runs.
     pub fn actor(&mut self) -> &Actor<'a> {
         if self.actor.is_none() {
-            let request = self.lab.request(self.scene.id, None);
+            let request = self.lab.request(self.name(), None);
             self.actor = Some(self.enter(&request));
         }
         self.actor.as_ref().unwrap()
@@ -69,7 +85,7 @@ impl<'a> Stage<'a> {
     /// Starts the session that the following scenes share.
     pub fn begin(&mut self, prompt: &str) -> &Actor<'a> {
         self.retire();
-        let request = self.lab.request(self.scene.id, Some(prompt));
+        let request = self.lab.request(self.name(), Some(prompt));
         self.actor = Some(self.enter(&request));
         self.actor.as_ref().unwrap()
     }

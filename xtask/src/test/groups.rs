@@ -95,7 +95,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group {
         name: "agents",
         what: "the real agents, on a scripted model, are seen and driven rightly",
-        needs: &["tmux", "claude", "codex"],
+        needs: &["tmux", "nu", "claude", "codex"],
         binaries: true,
         work: Work::Files,
     },

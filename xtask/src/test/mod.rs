@@ -18,6 +18,7 @@ pub(crate) use groups::{TestFile, test_files};
 use outcome::{Outcome, Reader};
 use sandbox::Sandbox;
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
@@ -33,7 +34,14 @@ struct Plan {
     groups: Vec<&'static Group>,
     release: Release,
     filter: Vec<String>,
+    /// Only this test file of the group; all of them if none is named.
+    only: Option<&'static str>,
+    /// Further variables for the tests.
+    env: Vec<(&'static str, OsString)>,
 }
+
+/// Where tests of agents that nobody has recorded yet leave what they found.
+const LATEST: &str = "agents-latest.md";
 
 /// `cargo xtask test`.
 pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
@@ -65,7 +73,20 @@ fn plan(arguments: &[String]) -> Result<Plan> {
             .hint("`cargo xtask test --list` lists them"));
     }
     let groups = GROUPS.iter().filter(|group| words.is_empty() || words.contains(&group.name)).collect();
-    Ok(Plan { groups, release, filter })
+    Ok(Plan { groups, release, filter, only: None, env: Vec::new() })
+}
+
+/// Plays the scenarios with real agents through the engine, one session for each, and has every session recorded below
+/// a folder.
+pub(crate) fn record(context: &Context, release: Release, folder: &Path) -> Result<()> {
+    let plan = Plan {
+        groups: GROUPS.iter().filter(|group| group.name == "agents").collect(),
+        release,
+        filter: vec!["through_the_engine".to_owned()],
+        only: Some("agents_children"),
+        env: vec![("LISA_TESTS_RECORD", folder.into())],
+    };
+    run_plan(context, &plan)
 }
 
 fn run_plan(context: &Context, plan: &Plan) -> Result<()> {
@@ -85,6 +106,9 @@ fn run_plan(context: &Context, plan: &Plan) -> Result<()> {
         done.push((group.name, outcome, started.elapsed()));
     }
     print!("{}", report::summary(&done));
+    if let (Release::Latest, Ok(found)) = (plan.release, fs::read_to_string(context.target.join(LATEST))) {
+        println!("\n{found}\n{}", context.short(&context.target.join(LATEST)));
+    }
     if done.iter().any(|(_, outcome, _)| outcome.failed > 0) { Err(Failure::Reported) } else { Ok(()) }
 }
 
@@ -116,7 +140,7 @@ fn run_group(context: &Context, plan: &Plan, group: &Group) -> Result<Outcome> {
             // By target name in the whole workspace, not by package: the choice of packages decides which features
             // the dependencies get, and a choice of their own for each group would build them again each time.
             cargo.args(["test", "--workspace"]);
-            for file in mine {
+            for file in mine.iter().filter(|file| plan.only.is_none_or(|only| only == file.name)) {
                 cargo.args(["--test", &file.name]);
             }
         }
@@ -169,6 +193,13 @@ fn cargo_test(
     let mut test = again(context, &cargo, &["--no-fail-fast", "--"]);
     test.args(&plan.filter);
     sandbox.confine(context, &mut test, tools);
+    test.envs(plan.env.iter().map(|(name, value)| (name, value)));
+    if plan.release == Release::Latest {
+        // A scenario that a new agent breaks is news, not a failure: all are played, and the table says what came of
+        // each.
+        test.env("LISA_TESTS_AGENTS", "latest");
+        let _ = fs::remove_file(context.target.join(LATEST));
+    }
     let mut reader = Reader::default();
     let mut progress = Progress::start(context.terminal, format!("  {} tests", group.name));
     let status = run::watch(context, test, LIMIT, &mut |event| match event {

@@ -14,7 +14,7 @@ use crate::{
     profile::Profile,
     session::{
         Folder,
-        files::{Known, locate, open_file},
+        files::{Known, locate, open_transcript},
         find::Sighting,
     },
     tmux::Reply,
@@ -93,7 +93,8 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         .or_else(|| memory.session_id().map(str::to_owned))
         .or_else(|| session.meta.agent_session_id.clone());
     let transcript_path = files.and_then(|files| {
-        let open = files.transcript_open.as_deref().and_then(|pattern| open_file(pane_pid?, pattern));
+        let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
+        let open = open_transcript(files, pane_pid, title);
         open.or_else(|| locate(files.transcript.as_deref()?, known(session_id.as_deref())))
     });
 

@@ -74,6 +74,8 @@ pub struct Files {
     pub transcript: Option<String>,
     /// Instead: the first file the agent's process has open whose path ends like this (`*` fits any text).
     pub transcript_open: Option<String>,
+    /// Which of those, where the title tells: the beginning of the conversation's id, which the file's name has too.
+    pub transcript_titled: Option<super::Pattern>,
     /// Which lines of the transcript people want to read; the first that fits a line shows it.
     pub show: Vec<Show>,
 }

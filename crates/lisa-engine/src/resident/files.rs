@@ -5,7 +5,7 @@ use crate::{
     engine::Engine,
     error::Result,
     session::{
-        files::{Known, locate, open_file},
+        files::{Known, locate, open_transcript},
         find::Sighting,
     },
 };
@@ -119,7 +119,8 @@ fn told_by(session: &Sighting, engine: &Engine) -> Vec<PathBuf> {
     };
     let native = launch.files.native.as_deref().and_then(|path| locate(path, known));
     let transcript = launch.files.transcript.as_deref().and_then(|path| locate(path, known));
-    let open = launch.files.transcript_open.as_deref().and_then(|pattern| open_file(pid?, pattern));
+    let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
+    let open = open_transcript(&launch.files, pid, title);
     [native, transcript, open].into_iter().flatten().collect()
 }
 

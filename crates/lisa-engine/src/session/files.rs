@@ -100,27 +100,41 @@ fn newest_match(pattern: &str) -> Option<PathBuf> {
         .map(|(_, path)| path)
 }
 
-/// The first file that a process has open whose path ends like a pattern. The first one opened is the session's own;
-/// later ones belong to subagents.
+/// The transcript that a process has open: of several the one whose conversation the title names. A title that names
+/// another conversation than any of them names one that has written nothing yet.
+pub fn open_transcript(files: &Files, pid: Option<u32>, title: Option<&str>) -> Option<PathBuf> {
+    let open = open_files(pid?, files.transcript_open.as_deref()?);
+    let named = files
+        .transcript_titled
+        .as_ref()
+        .zip(title)
+        .and_then(|(pattern, title)| pattern.captures(title)?.get(1).map(|id| id.as_str().to_owned()));
+    match named {
+        Some(id) => open.into_iter().find(|path| path.to_string_lossy().contains(&id)),
+        None => open.into_iter().next(),
+    }
+}
+
+/// The files that a process has open whose paths end like a pattern. The first one opened is the session's own; later
+/// ones belong to subagents, or to a conversation that was begun anew.
 #[cfg(target_os = "linux")]
-pub fn open_file(pid: u32, pattern: &str) -> Option<PathBuf> {
+fn open_files(pid: u32, pattern: &str) -> Vec<PathBuf> {
     let pattern = format!("*{pattern}");
-    let mut descriptors: Vec<u32> = fs::read_dir(format!("/proc/{pid}/fd"))
-        .ok()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut descriptors: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     descriptors.sort_unstable();
-    descriptors.into_iter().find_map(|descriptor| {
+    let paths = descriptors.into_iter().filter_map(|descriptor| {
         let path = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
         fits(path.to_str()?, &pattern).then_some(path)
-    })
+    });
+    paths.collect()
 }
 
 /// Other systems do not tell which files a process has open.
 #[cfg(not(target_os = "linux"))]
-pub fn open_file(_pid: u32, _pattern: &str) -> Option<PathBuf> {
-    None
+fn open_files(_pid: u32, _pattern: &str) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 /// Whether a text fits a pattern in which `*` stands for any text.

@@ -5,7 +5,7 @@ use std::fs;
 use crate::agents::AgentKind;
 use crate::model_server::{Match, Reply};
 use crate::play::{Stage, script};
-use crate::truth::Deed;
+use crate::truth::{Deed, Doing};
 
 /// Has the agent ask whether it may make this pipe; the answer, and whether it made it.
 fn permission(stage: &mut Stage<'_>, prompt: &str, pipe: &str, choice: &str, deed: Deed) -> bool {
@@ -55,7 +55,13 @@ pub(super) fn permission_always(stage: &mut Stage<'_>) {
 pub(super) fn question(stage: &mut Stage<'_>) {
     let replies = [script::question(stage.kind), script::slowly("As you like.", 2)];
     stage.lab.server.add_rule(Match::prompt("export it"), replies);
+    let kind = stage.kind;
     let actor = stage.actor();
+    if kind == AgentKind::Codex {
+        // It asks questions only where it plans.
+        actor.until("ready");
+        actor.keys(&["BTab"]);
+    }
     let sent = actor.send("export it");
     let asked = actor.blocked("awaiting_question");
     let labels: Vec<&str> = asked.options.iter().map(|option| option.label.as_str()).collect();
@@ -65,14 +71,17 @@ pub(super) fn question(stage: &mut Stage<'_>) {
     actor.turn(&sent.turn.unwrap_or_default());
     actor.says("As you like.");
     let exchanges = actor.eyes.exchanges();
-    let told = exchanges.iter().filter(|item| item.request.prompt == "export it").next_back();
+    let told = exchanges.iter().rfind(|item| item.request.prompt == "export it");
     let told = told.map(|item| item.request.results.join("\n")).unwrap_or_default();
     actor.check(told.contains("CSV") && !told.contains("JSON"), &format!("the model was told {told:?}"));
+    if kind == AgentKind::Codex {
+        actor.keys(&["BTab"]);
+    }
 }
 
 pub(super) fn plan(stage: &mut Stage<'_>) {
     let mut replies = script::plan(stage.kind);
-    let mut request = stage.lab.request("plan", None);
+    let mut request = stage.lab.request(stage.name(), None);
     match stage.kind {
         AgentKind::Claude => {
             replies.push(script::slowly("I mended it.", 2));
@@ -89,6 +98,12 @@ pub(super) fn plan(stage: &mut Stage<'_>) {
         actor.keys(&["BTab"]);
     }
     actor.send("plan the repair");
+    if stage.kind == AgentKind::Codex {
+        // Its plan is a text, and the question comes after the turn.
+        let over = || actor.asked("plan the repair").end.map(|(at, _)| at);
+        actor.check(crate::lab::until(crate::lab::PATIENCE, || over().is_some()), "the model made a plan");
+        actor.eyes.did_at(over().unwrap_or_default() + 1, Deed::Known(Doing::Blocked));
+    }
     let asked = actor.blocked("awaiting_plan");
     let go = asked.options.iter().find(|option| option.effect.is_some_and(|it| it.as_str() == "allow_once"));
     let go = go.map(|option| option.label.clone()).unwrap_or_default();
@@ -101,7 +116,7 @@ pub(super) fn trust(stage: &mut Stage<'_>) {
     let folder = stage.lab.home.path().canonicalize().unwrap().join("stranger");
     crate::agents::empty_repository(&folder).unwrap();
     stage.lab.server.add_rule(Match::prompt("look at this"), Reply::text("I looked."));
-    let mut request = stage.lab.request("trust", Some("look at this"));
+    let mut request = stage.lab.request(stage.name(), Some("look at this"));
     request.cwd = Some(folder.display().to_string());
     let actor = stage.enter(&request);
     let asked = actor.blocked("awaiting_dialog");

@@ -74,7 +74,7 @@ pub(super) fn kill_9(stage: &mut Stage<'_>) {
 
 /// Runs a prompt to completion; the session when it has ended.
 fn run<'a>(stage: &Stage<'a>, prompt: &str) -> Actor<'a> {
-    let mut request = stage.lab.request(stage.scene.id, Some(prompt));
+    let mut request = stage.lab.request(stage.name(), Some(prompt));
     request.mode = Mode::Exec;
     let actor = stage.enter(&request);
     let exchange = actor.asked(prompt);
