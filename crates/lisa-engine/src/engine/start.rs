@@ -16,7 +16,6 @@ use crate::{
         plan::{self, Asker, Places, Plan},
         spawn::{self, Means, Started},
     },
-    tmux::Cmd,
     words::{State, StateName},
 };
 use std::time::Duration;
@@ -150,7 +149,7 @@ impl Engine {
         plan.meta.agent_session_id = Some(id);
         plan.meta.tag.clone_from(&session.meta.tag);
         if let Some(row) = &session.pane {
-            self.tmux().call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+            self.tmux().end_session(&row.session_id)?;
         }
         for old in ["done", "heartbeat", "output.txt"] {
             let _ = std::fs::remove_file(session.folder.file(old));
