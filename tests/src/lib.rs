@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod lab;
 pub mod model_server;
+pub mod parents;
 pub mod programs;
 pub mod record;
 pub mod report;
