@@ -8,6 +8,7 @@ pub mod agents;
 pub mod hands;
 pub mod lab;
 pub mod model_server;
+pub mod parents;
 pub mod play;
 pub mod programs;
 pub mod record;

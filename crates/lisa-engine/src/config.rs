@@ -5,7 +5,7 @@ use crate::error::{Error, Kind, Result};
 use serde::Deserialize;
 use std::{
     collections::HashMap,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -101,10 +101,25 @@ pub const NOT_INHERITED: &[&str] = &[
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<OsString, OsString>);
 
+/// Variables that only the process itself may have been given.
+const OWN_ONLY: &[&str] = &["LISA_MCP_TOKEN", "LISA_LOG"];
+
 impl Environment {
-    /// The environment of this process.
+    /// The environment of this process, with what it lacks of Lisa's own variables taken from the processes above it.
+    ///
+    /// Some clients start their servers with a handful of variables. Such a server would look for its sessions in
+    /// another place than everybody else, and forget that it runs inside of one: a limit that goes by depth would end
+    /// there.
     pub fn of_this_process() -> Self {
-        Self(std::env::vars_os().collect())
+        let mut own: HashMap<OsString, OsString> = std::env::vars_os().collect();
+        let wanted: Vec<&str> = ENVIRONMENT.iter().chain(SESSION_ENVIRONMENT).map(|var| var.name).collect();
+        let lacking = wanted.into_iter().filter(|name| !OWN_ONLY.contains(name));
+        let lacking: Vec<&str> = lacking.filter(|name| !own.contains_key(OsStr::new(name))).collect();
+        // What stands nearest was meant for this process; what is further up was for others.
+        let above = crate::process::ancestors().map(|pid| crate::process::variables(pid, &lacking));
+        let nearest = above.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+        own.extend(nearest.into_iter().map(|(name, value)| (name.into(), value.into())));
+        Self(own)
     }
 
     /// An environment made of pairs.
@@ -114,7 +129,7 @@ impl Environment {
 
     /// A variable, if it is set and not empty.
     pub fn get(&self, name: &str) -> Option<&OsString> {
-        self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
+        self.0.get(OsStr::new(name)).filter(|value| !value.is_empty())
     }
 
     /// A variable as text, if it is set and is text.

@@ -15,6 +15,8 @@ const LAG_MS: u64 = 4_000;
 const SETTLING_MS: u64 = 250;
 /// How long ago the last look may be for what has changed since to count as just changed.
 const JUST_NOW_MS: u64 = 1_500;
+/// How long an agent that takes input may need to take up the prompt that it was started with.
+const TAKEN_UP_MS: u64 = 8_000;
 /// How long plain text must have stood before it is taken for a run without a screen of its own.
 const PLAIN_MS: u64 = 1_500;
 
@@ -75,6 +77,8 @@ pub const RULES: &[Rule] = &[
         doc: "The agent says that somebody stopped the turn, or its screen says so and the agent does not say otherwise." },
     Rule { name: "turn_over", gives: "ready", when: turn_over,
         doc: "The agent has ended its turn and nothing says that another has begun." },
+    Rule { name: "prompt_pending", gives: "starting", when: prompt_pending,
+        doc: "The agent has only just come to take input, and has not yet taken up the prompt that it was started with." },
     Rule { name: "idle", gives: "ready", when: idle,
         doc: "The agent's live state is idle and it shows that it takes input." },
     Rule { name: "input_ready", gives: "ready", when: input_ready,
@@ -331,6 +335,22 @@ fn turn_over(case: &Case<'_>) -> Ruling {
     let over = over.ok_or("no event of the agent ends a turn")?;
     case.takes_input()?;
     Ok(Decided::new(case.ready(), vec![over]))
+}
+
+fn prompt_pending(case: &Case<'_>) -> Ruling {
+    if case.obs.prompt_sent_at != Some(case.obs.spawned_at) {
+        return Err("no prompt was given at the start, or another one since".into());
+    }
+    if case.memory.worked || case.newest_event().is_some() || case.find(Source::Screen, "turn_over").is_some()
+    {
+        return Err("the agent has been at work".into());
+    }
+    let waits = case.live("turn_over").or_else(|| case.find(Source::Screen, "input_shown"));
+    let waits = waits.ok_or("nothing shows that input is taken")?;
+    if case.age(waits) >= TAKEN_UP_MS {
+        return Err("the agent has had its time to take the prompt up".into());
+    }
+    Ok(Decided::new(State::Starting, vec![waits]))
 }
 
 fn idle(case: &Case<'_>) -> Ruling {

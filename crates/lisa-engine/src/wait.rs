@@ -4,7 +4,7 @@ use crate::{
     api::*,
     drive::seconds,
     engine::{Cancel, Engine, next_step},
-    error::{Error, Kind, Result},
+    error::{Error, Kind, Result, printable},
     resident::Resident,
     words::{Attention, StateName, Status},
 };
@@ -49,7 +49,7 @@ impl Until {
                 Err(Error::invalid("until is `turn`, but no turn was given", "give the `turn` of a receipt"))
             }
             _ => Err(Error::invalid(
-                format!("until can not be `{}`", crate::error::printable(word)),
+                format!("until can not be `{}`", printable(word)),
                 "give attention, turn, event, a status (such as waiting_input) or a state (such as ready)",
             )),
         }
@@ -81,6 +81,9 @@ impl Engine {
         let until = Until::parse(request)?;
         let limit = seconds(request.timeout_s, WAIT)?;
         let names = self.waited_for(request)?;
+        if let Until::Turn(turn) = &until {
+            self.check_turn(turn)?;
+        }
         let journal = self.journal()?;
         let since = match request.since {
             Some(since) => not_ahead(since, journal.cursor()?)?,
@@ -184,6 +187,25 @@ impl Engine {
             sessions.extend(session);
         }
         Ok(sessions)
+    }
+
+    /// A turn that there never was would be waited for in vain.
+    fn check_turn(&self, turn: &str) -> Result<()> {
+        let hint = "give the `turn` of a receipt as it is";
+        let parts =
+            turn.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse::<u64>().ok()?)));
+        let Some((name, number)) = parts else {
+            return Err(Error::invalid(format!("`{}` is no turn", printable(turn)), hint));
+        };
+        // A session that is gone has ended its turns, whichever they were.
+        let Some((folder, meta)) = self.store()?.load(name)? else { return Ok(()) };
+        let turns = crate::judge::read_record(&folder, &meta.run_id).map_or(u64::MAX, |record| record.turns);
+        if number > turns {
+            let so_far =
+                format!("`{name}` has had {turns} turns so far, and `{}` is none of them", printable(turn));
+            return Err(Error::invalid(so_far, hint));
+        }
+        Ok(())
     }
 
     fn turn_over(&self, turn: &str, since: u64) -> Result<bool> {

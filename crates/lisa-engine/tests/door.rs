@@ -425,3 +425,30 @@ fn clients_that_attach_while_sessions_begin_and_end_do_not_bring_the_server_down
     });
     assert_eq!(lab.server_pid(), server);
 }
+
+/// tmux up to 3.3a tells a program that has ended that nobody looks at it any more, and dies of it.
+#[test]
+fn ending_a_session_that_somebody_looks_at_leaves_the_server_alive_even_if_its_program_was_killed() {
+    let lab = Lab::new();
+    lab.run("bystander", &["sleep", "60"]);
+    let server = lab.server_pid().unwrap();
+    let pane = lab.run("watched", &["sh", "-c", "printf '\\033[?1004h'; exec sleep 60"]);
+    let mut client = std::process::Command::new("tmux")
+        .arg("-S")
+        .arg(lab.path().join("tmux"))
+        .args(["-C", "attach-session", "-t", "=watched"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let row = || lab.tmux().panes(false).unwrap().into_iter().find(|row| row.pane_id == pane);
+    let clients = || lab.tmux().call(&[Cmd::new("list-clients").args(["-F", "x"])]).unwrap().unwrap();
+    assert!(until(SHORT, || clients()[0].as_ref().unwrap() == b"x\n"), "{:?}", clients());
+    let watched = row().unwrap();
+    signal(watched.pane.pid, rustix::process::Signal::KILL);
+    assert!(until(SHORT, || row().is_some_and(|row| row.pane.dead)));
+    lab.tmux().end_session(&watched.session_id).unwrap();
+    assert_eq!(lab.server_pid(), Some(server), "the server has died, and every session with it");
+    assert!(row().is_none());
+    client.wait().unwrap();
+}

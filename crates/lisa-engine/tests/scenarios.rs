@@ -462,3 +462,30 @@ fn background_tasks_count_as_a_list_and_as_a_number() {
         assert_eq!(outcome.verdict.attention, Attention::Autonomous, "{agent}");
     }
 }
+
+#[test]
+fn a_prompt_given_at_the_start_is_awaited_before_the_agent_is_called_ready() {
+    let fresh = conversation("Welcome", "? for shortcuts · ← for agents");
+    let look = |at: i64| {
+        let mut look = blank(at).screen(&fresh).title("✳ Claude Code").process("claude");
+        look.prompt_sent_at = Some(look.spawned_at);
+        look
+    };
+    let mut session = claude();
+    for at in [2_000, 4_500, 6_500] {
+        let (status, _) = session.says(&look(at));
+        assert_eq!(status, "just_started", "after {at} ms");
+    }
+    let taken_up = look(7_000).hook(hook("UserPromptSubmit"));
+    assert_eq!(session.says(&taken_up).0, "in_progress");
+    // What was never taken up is not waited for without end; what is sent later is not this rule's affair.
+    let mut deaf = claude();
+    for at in [2_000, 4_500] {
+        deaf.look(&look(at));
+    }
+    assert_eq!(deaf.says(&look(20_000)), ("waiting_input".into(), "idle".into()));
+    let mut idle = claude();
+    let unasked = |at: i64| blank(at).screen(&fresh).title("✳ Claude Code").process("claude");
+    idle.look(&unasked(2_000));
+    assert_eq!(idle.says(&unasked(6_500)).0, "waiting_input");
+}

@@ -30,6 +30,10 @@ const CODEX_NOTE: &str = "\
 Codex asks before spawn_session, resume_session, answer_prompt and kill_session; `codex exec` has nobody to ask and may\n\
 cancel them. Where you trust it with that, add to the server's table: default_tools_approval_mode = \"approve\"";
 
+const CODEX_VARIABLES_NOTE: &str = "\
+Codex gives its servers hardly more than HOME and PATH, and agents that Lisa starts get no more than the server has.\n\
+Where they need other variables, such as keys, name them in the server's table: env_vars = [\"ANTHROPIC_API_KEY\"]";
+
 /// Registers, or prints what would be done; the exit status of the client's command.
 pub fn run(flags: &InstallFlags, out: &mut dyn Write) -> Result<u8> {
     check_name(&flags.name)?;
@@ -136,14 +140,14 @@ fn codex(flags: &InstallFlags, line: &[String]) -> Result<Plan> {
             command: Some(command),
             file: "~/.codex/config.toml".to_owned(),
             lines,
-            notes: vec![CODEX_NOTE],
+            notes: vec![CODEX_NOTE, CODEX_VARIABLES_NOTE],
         }),
         Scope::Project => Ok(Plan {
             command: None,
             file: ".codex/config.toml in the project's folder (Codex reads it once you trust the folder)"
                 .to_owned(),
             lines,
-            notes: vec![CODEX_NOTE],
+            notes: vec![CODEX_NOTE, CODEX_VARIABLES_NOTE],
         }),
         Scope::Local => {
             Err(Error::invalid("Codex has no scope `local`", "use --scope user or --scope project"))

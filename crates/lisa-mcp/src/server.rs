@@ -22,11 +22,7 @@ use rmcp::{
     service::{RequestContext, SubscriptionContext},
     tool_handler,
 };
-use std::{
-    collections::HashSet,
-    sync::{Arc, LazyLock},
-};
-use tokio::sync::Mutex;
+use std::sync::{Arc, LazyLock};
 use tokio_util::sync::CancellationToken;
 
 /// What the server tells a model about itself: the loop in a few lines, below the 2 KB that clients keep.
@@ -36,7 +32,6 @@ pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 pub struct Lisa {
     pub(crate) engine: Engine,
     pub(crate) hub: Arc<Hub>,
-    pub(crate) cancelled_tasks: Arc<Mutex<HashSet<String>>>,
     /// Raised when the client of a pipe has closed it.
     pub(crate) gone: CancellationToken,
     /// Built by the first request that needs it: the handshake does not, and clients wait for that.
@@ -49,7 +44,6 @@ impl Clone for Lisa {
         Self {
             engine: self.engine.clone(),
             hub: self.hub.clone(),
-            cancelled_tasks: self.cancelled_tasks.clone(),
             gone: self.gone.clone(),
             tool_router: self.tool_router.clone(),
             subscriptions: Subscriptions::default(),
@@ -63,7 +57,6 @@ impl Lisa {
         Self {
             hub: Arc::new(Hub::new(engine.clone())),
             engine,
-            cancelled_tasks: Arc::default(),
             gone: CancellationToken::new(),
             tool_router: Arc::new(LazyLock::new(tools::router)),
             subscriptions: Subscriptions::default(),

@@ -29,7 +29,8 @@ fn every_tool_says_what_it_does_to_the_world() {
             assert!(tool["annotations"][hint].is_boolean(), "{name} leaves {hint} to the client's guess");
         }
         assert!(tool["title"].is_string(), "{name}");
-        assert!(tool["description"].as_str().unwrap().contains("Use this"), "{name}");
+        let description = tool["description"].as_str().unwrap();
+        assert!(description.contains("Use this") && description.contains("Next: "), "{name}: {description}");
         let text_only = name == "read_session";
         assert_eq!(tool.get("outputSchema").is_none(), text_only, "{name}");
     }

@@ -66,6 +66,10 @@ fn the_loop_from_spawn_to_kill() {
     assert_eq!(sent["delivered"], "submitted", "{sent}");
     let request = json!({ "sessions": ["loop"], "until": "turn", "turn": sent["turn"], "since": cursor });
     assert_eq!(client.good("wait_sessions", request)["timed_out"], false);
+    for turn in ["loop#99", "loop"] {
+        let (kind, said) = client.fault("wait_sessions", json!({ "sessions": ["loop"], "turn": turn }));
+        assert_eq!(kind, "invalid_argument", "a turn that there never was is waited for: {said}");
+    }
     end(&mut client, &["loop"]);
     let again = client.good("kill_session", json!({ "session": "loop" }));
     assert!(again["sessions"].as_array().unwrap().iter().all(|row| row["done"] == "already_gone"), "{again}");
@@ -116,13 +120,41 @@ fn a_cancelled_wait_leaves_the_session_alone() {
     end(&mut client, &["busy"]);
 }
 
-#[test]
-fn sessions_outlive_the_server_and_so_does_a_task() {
-    let meta = json!({
+/// What a client of 2026-07-28 says with each request; this one has tasks.
+fn meta() -> Value {
+    json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "0" },
         "io.modelcontextprotocol/clientCapabilities": { "extensions": { "io.modelcontextprotocol/tasks": {} } },
-    });
+    })
+}
+
+#[test]
+fn a_cancelled_task_stays_cancelled_and_its_session_goes_on() {
+    let call =
+        |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments, "_meta": meta() });
+    common::build_demo_agent();
+    let mut first = Client::silent(&[]);
+    first.request(
+        "tools/call",
+        call("spawn_session", json!({ "agent": "demo", "name": "on", "prompt": "!think 60s" })),
+    );
+    let reply =
+        first.request("tools/call", call("wait_sessions", json!({ "sessions": ["on"], "until": "ready" })));
+    let id = reply["result"]["taskId"].clone();
+    let reply = first.request("tasks/cancel", json!({ "taskId": id, "_meta": meta() }));
+    assert!(reply.get("error").is_none(), "{reply}");
+    let mut second = Client::again(first.restart(), &[]);
+    let reply = second.request("tasks/get", json!({ "taskId": id, "_meta": meta() }));
+    assert_eq!(reply["result"]["status"], "cancelled", "{reply}");
+    let reply = second.request("tools/call", call("session_status", json!({ "session": "on" })));
+    assert_eq!(reply["result"]["structuredContent"]["status"], "in_progress", "{reply}");
+    let _ = second.request("tools/call", call("kill_session", json!({ "session": "on", "force": true })));
+}
+
+#[test]
+fn sessions_outlive_the_server_and_so_does_a_task() {
+    let meta = meta();
     let call = |tool: &str, arguments: Value| json!({ "name": tool, "arguments": arguments, "_meta": meta });
     common::build_demo_agent();
     let mut first = Client::silent(&[]);
@@ -135,6 +167,8 @@ fn sessions_outlive_the_server_and_so_does_a_task() {
     let reply = first.request("tools/call", call("wait_sessions", arguments));
     assert_eq!(reply["result"]["resultType"], "task", "{reply}");
     let id = reply["result"]["taskId"].clone();
+    // Clients refuse longer ones, whatever is waited for.
+    assert!(id.as_str().is_some_and(|id| id.len() <= 128), "{id}");
     let world = first.restart();
     let mut second = Client::again(world, &[]);
     let began = Instant::now();
@@ -164,6 +198,25 @@ fn subscribers_hear_of_changes() {
     }
     let reply = client.request("resources/read", json!({ "uri": "lisa://session/heard/screen" }));
     assert!(reply["result"]["contents"][0]["text"].is_string(), "{reply}");
+    end(&mut client, &["heard"]);
+}
+
+#[test]
+fn listeners_of_the_newer_protocol_hear_of_changes_too() {
+    let mut client = Client::start();
+    let wanted =
+        json!({ "resourceSubscriptions": ["lisa://session/heard/events"], "resourcesListChanged": true });
+    client.ask("subscriptions/listen", json!({ "notifications": wanted, "_meta": meta() }));
+    spawn(&mut client, "heard", "hello");
+    let heard = |client: &Client, method: &str| client.notes.iter().any(|note| note["method"] == method);
+    let began = Instant::now();
+    while !heard(&client, "notifications/resources/updated")
+        || !heard(&client, "notifications/resources/list_changed")
+    {
+        assert!(began.elapsed() < PATIENCE, "{:?}", client.notes);
+        client.request("ping", json!({}));
+        std::thread::sleep(Duration::from_millis(100));
+    }
     end(&mut client, &["heard"]);
 }
 

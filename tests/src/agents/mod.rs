@@ -50,9 +50,9 @@ impl AgentKind {
         }
     }
 
-    fn folder(self) -> String {
+    fn folder(self, version: &str) -> String {
         let name = self.package().rsplit('/').next().unwrap_or_default();
-        format!("{name}-{}", self.version())
+        format!("{name}-{version}")
     }
 
     /// The native program inside an installation. It is in a package for this platform, beside the one asked for.
@@ -96,16 +96,20 @@ impl Agent {
         if let Some(program) = named.map(PathBuf::from).filter(|program| program.is_file()) {
             return Ok(Self { kind, program });
         }
-        let failed =
-            |what: &str, error: &dyn fmt::Display| Unavailable { kind, why: format!("{what}: {error}") };
-        let folder = tools.join(kind.folder());
+        Self::install_release(kind, kind.version(), tools)
+    }
+
+    fn install_release(kind: AgentKind, wanted: &str, tools: &Path) -> Result<Self, Unavailable> {
+        let unavailable = |why: String| Unavailable { kind, version: wanted.to_owned(), why };
+        let failed = |what: &str, error: &dyn fmt::Display| unavailable(format!("{what}: {error}"));
+        let folder = tools.join(kind.folder(wanted));
         let stamp = folder.join(".installed");
         fs::create_dir_all(&folder).map_err(|error| failed("create the tools folder", &error))?;
-        let lock = File::create(tools.join(format!("{}.lock", kind.folder())))
+        let lock = File::create(tools.join(format!("{}.lock", kind.folder(wanted))))
             .and_then(|file| file.lock().map(|()| file))
             .map_err(|error| failed("lock the tools folder", &error))?;
         if !stamp.is_file() {
-            npm_install(kind, &folder).map_err(|why| Unavailable { kind, why })?;
+            npm_install(kind, wanted, &folder).map_err(unavailable)?;
         }
         let program = kind
             .binary(&folder)
@@ -113,8 +117,8 @@ impl Agent {
         let agent = Self { kind, program };
         if !stamp.is_file() {
             let version = agent.version().map_err(|error| failed("ask for the version", &error))?;
-            if version != kind.version() {
-                return Err(failed("check the version", &format!("it is {version}, not {}", kind.version())));
+            if version != wanted {
+                return Err(failed("check the version", &format!("it is {version}, not {wanted}")));
             }
             fs::write(&stamp, version).map_err(|error| failed("write the stamp", &error))?;
         }
@@ -125,7 +129,16 @@ impl Agent {
     /// For tests: the pinned agent; or nothing, with the reason on standard error, where it cannot be had. On a build
     /// server (`CI` is set) that is an error: a test that is skipped there checks nothing.
     pub fn for_test(kind: AgentKind) -> Result<Option<Self>, Unavailable> {
-        match Self::install(kind, &tools_dir()) {
+        Self::or_skipped(Self::install(kind, &tools_dir()))
+    }
+
+    /// For tests: another release than the pinned one, where a test is about what only that one does.
+    pub fn release_for_test(kind: AgentKind, version: &str) -> Result<Option<Self>, Unavailable> {
+        Self::or_skipped(Self::install_release(kind, version, &tools_dir()))
+    }
+
+    fn or_skipped(installed: Result<Self, Unavailable>) -> Result<Option<Self>, Unavailable> {
+        match installed {
             Ok(agent) => Ok(Some(agent)),
             Err(unavailable) if std::env::var_os("CI").is_some_and(|value| value != "false") => {
                 Err(unavailable)
@@ -161,13 +174,14 @@ impl Agent {
 #[derive(Debug)]
 pub struct Unavailable {
     kind: AgentKind,
+    version: String,
     why: String,
 }
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, why } = self;
-        write!(formatter, "no {} {} from npm: {why}", kind.command(), kind.version())
+        let Self { kind, version, why } = self;
+        write!(formatter, "no {} {version} from npm: {why}", kind.command())
     }
 }
 
@@ -178,8 +192,8 @@ pub fn tools_dir() -> PathBuf {
     crate::programs::target_dir().join("tools")
 }
 
-fn npm_install(kind: AgentKind, folder: &Path) -> Result<(), String> {
-    let package = format!("{}@{}", kind.package(), kind.version());
+fn npm_install(kind: AgentKind, version: &str, folder: &Path) -> Result<(), String> {
+    let package = format!("{}@{version}", kind.package());
     let flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     let output = Command::new("npm")
         .args([OsStr::new("install"), OsStr::new("--prefix"), folder.as_os_str()])

@@ -54,6 +54,11 @@ fn read_user(content: &Value, said: &mut Vec<String>, results: &mut Vec<String>)
             continue;
         }
         let text = words(block);
+        // What went on in the background and ended: a result that comes late, in words of the program's own.
+        if text.starts_with(OWN_WORDS[0]) && text.contains("<task-notification>") {
+            results.push(text);
+            continue;
+        }
         if !text.is_empty() && !OWN_WORDS.iter().any(|own| text.starts_with(own)) {
             said.push(text);
         }

@@ -336,6 +336,8 @@ impl Driver<'_> {
             let shown = judged.outcome.verdict.state.prompt();
             match shown {
                 Some(shown) if shown.id == page.id => None,
+                // The agent's own word lags behind its screen: what it still announces is what was just answered.
+                Some(_) if !judged.outcome.signals.prompt_waiting => None,
                 Some(shown) => Some(Some(shown.clone())),
                 None if judged.outcome.signals.prompt_waiting => None,
                 None => Some(None),

@@ -210,6 +210,13 @@ impl Engine {
     /// The command line that attaches a terminal to a session.
     pub fn attach_command(&self, name: &str) -> Result<Vec<String>> {
         let session = find::exact(self.tmux(), &self.store()?, name)?;
+        if session.pane.as_ref().is_some_and(|row| row.pane.dead) && !self.tmux().survives_a_look()? {
+            return Err(Error::new(
+                Kind::NotOffered,
+                format!("the agent of `{name}` has ended, and this tmux can die of a look at it"),
+                "read its screen instead, or resume it; a tmux from 3.4 on shows it",
+            ));
+        }
         if session.pane.is_none() {
             return Err(Error::new(
                 Kind::SessionNotFound,

@@ -63,7 +63,7 @@ impl Engine {
         record.turns = turns;
         let mut note = Note::line(format!("{} in {}", started.meta.agent, started.meta.cwd.display()));
         if request.prompt.is_some() && started.paste.is_none() {
-            note.turn = Some(record.begin_turn(&started.meta.name, now()));
+            note.turn = Some(record.begin_turn(&started.meta.name, started.meta.started_at));
         }
         let turn = note.turn.clone();
         record.note(&started.meta.name, kind, &State::Starting, now(), note, &journal);

@@ -85,12 +85,18 @@ pub fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|stat| stat.state != b'Z' && stat.state != b'X').map(|stat| stat.started)
 }
 
-/// A variable that a process was started with.
-pub fn variable(pid: u32, name: &str) -> Option<String> {
-    let all = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let value =
-        all.split(|byte| *byte == 0).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-    value.map(|value| String::from_utf8_lossy(value).into_owned())
+/// The process that started this one, or has taken it over since.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.ppid)
+}
+
+/// Those of these variables that a process was started with.
+pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
+    let all = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let pairs =
+        all.split(|byte| *byte == 0).filter_map(|pair| std::str::from_utf8(pair).ok()?.split_once('='));
+    let wanted = pairs.filter(|(name, _)| names.contains(name));
+    wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// CPU time that a process has used, in milliseconds, by its own clock.

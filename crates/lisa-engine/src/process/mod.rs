@@ -14,7 +14,7 @@ mod end;
 mod run;
 
 pub use end::end_all;
-pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variable};
+pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variables};
 pub use run::{Output, run};
 
 /// How many bytes were typed into a terminal that its program has not read yet.
@@ -24,6 +24,21 @@ pub fn unread(terminal: &std::path::Path) -> std::io::Result<u64> {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(terminal, flags, Mode::empty())?;
     Ok(rustix::io::ioctl_fionread(&file)?)
+}
+
+/// More generations than any real tree has.
+const GENERATIONS_MAX: usize = 64;
+
+/// The processes above this one, nearest first.
+pub fn ancestors() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(std::process::id()), |pid| platform::parent(*pid).filter(|parent| *parent > 0))
+        .skip(1)
+        .take(GENERATIONS_MAX)
+}
+
+/// A variable that a process was started with.
+pub fn variable(pid: u32, name: &str) -> Option<String> {
+    variables(pid, &[name]).pop().map(|(_, value)| value)
 }
 
 /// A process that can not be mistaken for a later one with the same number: its id and when it started.
@@ -49,5 +64,25 @@ impl Identity {
     /// Whether this very process still runs.
     pub fn alive(self) -> bool {
         start_time(self.pid) == Some(self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_ancestor_is_the_parent() {
+        assert_eq!(ancestors().next(), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn variables_are_those_that_a_process_was_started_with() {
+        let mut child =
+            std::process::Command::new("sleep").arg("30").env("LISA_TEST_A", "x=y").spawn().unwrap();
+        let found = variables(child.id(), &["LISA_TEST_A", "LISA_TEST"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [("LISA_TEST_A".to_owned(), "x=y".to_owned())]);
     }
 }

@@ -50,14 +50,22 @@ pub fn start_time(pid: u32) -> Option<u64> {
         .map(sysinfo::Process::start_time)
 }
 
-/// A variable that a process was started with.
-pub fn variable(pid: u32, name: &str) -> Option<String> {
+/// The process that started this one, or has taken it over since.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    let pid = sysinfo::Pid::from_u32(pid);
+    look(ProcessesToUpdate::Some(&[pid])).process(pid)?.parent().map(sysinfo::Pid::as_u32)
+}
+
+/// Those of these variables that a process was started with.
+pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
     let pid = sysinfo::Pid::from_u32(pid);
     let mut system = System::new();
     let environment = ProcessRefreshKind::nothing().with_environ(sysinfo::UpdateKind::Always).without_tasks();
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, environment);
-    let pairs = system.process(pid)?.environ();
-    pairs.iter().find_map(|pair| Some(pair.to_str()?.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+    let all = system.process(pid).map(sysinfo::Process::environ).unwrap_or_default();
+    let pairs = all.iter().filter_map(|pair| pair.to_str()?.split_once('='));
+    let wanted = pairs.filter(|(name, _)| names.contains(name));
+    wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// CPU time that a process has used, in milliseconds.

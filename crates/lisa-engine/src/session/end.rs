@@ -39,7 +39,7 @@ pub fn stop(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
     if let Some(row) = &session.pane {
         // Also of a pane that is dead: processes of its group may live on.
         killed = process::end_all(row.pane.pid, if row.pane.dead { Duration::ZERO } else { grace });
-        tmux.call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+        tmux.end_session(&row.session_id)?;
     } else if let Some(pane) = session.meta.pane.filter(|pane| pane.alive()) {
         // The server is gone, but the agent is not.
         killed = process::end_all(pane.pid, grace);
@@ -88,7 +88,7 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
     for row in tmux.panes(false)? {
         if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
             process::end_all(row.pane.pid, GRACE);
-            tmux.call(&[Cmd::new("kill-session").arg("-t").arg(&row.session_id)])?;
+            tmux.end_session(&row.session_id)?;
             note("session", &row.session, "it has no folder");
         }
     }

@@ -265,7 +265,7 @@ impl Drop for Undo<'_> {
     fn drop(&mut self) {
         if let Some((session, pid)) = self.session.take() {
             process::end_all(pid, Duration::ZERO);
-            let _ = self.tmux.call(&[Cmd::new("kill-session").arg("-t").arg(session)]);
+            let _ = self.tmux.end_session(&session);
         }
         if let Some(folder) = self.folder.take() {
             let _ = folder.remove();

@@ -5,7 +5,7 @@
 //! server, even after `kill-server`. So each client bears the mark of its owner, and the next one who connects ends
 //! those whose owner is gone.
 
-use super::{Cmd, Reply, Tmux};
+use super::{Cmd, Reply, Tmux, Version};
 use crate::{
     error::Result,
     process::{self, Handle, Identity},
@@ -15,6 +15,9 @@ use std::process::Command;
 
 /// The variable in a client's environment that names its owner.
 const OWNER: &str = "LISA_CLIENT_OF";
+
+/// The first tmux that tells a program that has ended nothing about who looks at it.
+const FIXED: Version = Version::new(3, 4);
 
 /// Marks a client that is about to be started as this process's own.
 pub(super) fn mark(command: &mut Command) {
@@ -47,6 +50,22 @@ fn is_gone(owner: &str) -> bool {
 }
 
 impl Tmux {
+    /// Ends a session.
+    ///
+    /// A tmux before 3.4 tells the program in a pane when nobody looks at it any more, if it asked for that; if it has
+    /// ended in the meantime, the server dies of it with every session. So what it asked for is forgotten first, in the
+    /// same command list.
+    pub fn end_session(&self, id: &str) -> Result<()> {
+        let forget = Cmd::new("send-keys").args(["-R", "-t"]).arg(format!("{id}:"));
+        self.call_atomic(&[forget, Cmd::new("kill-session").arg("-t").arg(id)])?;
+        Ok(())
+    }
+
+    /// Whether the server outlives a client that comes to look at a pane whose program has ended.
+    pub fn survives_a_look(&self) -> Result<bool> {
+        Ok(self.version()? >= FIXED)
+    }
+
     /// Ends control clients whose owner was killed; says how many those were.
     pub fn end_orphaned_clients(&self) -> Result<usize> {
         let replies = self.call(&[list()])?.unwrap_or_default();

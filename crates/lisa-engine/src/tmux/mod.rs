@@ -235,9 +235,10 @@ impl Tmux {
     /// server pauses it rather than the pane.
     pub(crate) fn listen(&self, session: &str) -> std::io::Result<std::process::Child> {
         let mut command = self.command();
-        command
-            .args(["-C", "attach-session", "-f", "ignore-size,pause-after=1", "-t"])
-            .arg(format!("={session}"));
+        // Whoever comes to look at a pane whose program has ended can end the server: see `end_session`.
+        let attach = format!("attach-session -f ignore-size,pause-after=1 -t ={session}");
+        command.args(["-C", "if-shell", "-F", "-t"]).arg(format!("={session}:"));
+        command.args(["#{pane_dead}", "display-message -p dead"]).arg(attach);
         clients::mark(&mut command);
         let _alone = self.hold_attaching();
         // Its standard input must stay open: a control client ends when it closes.

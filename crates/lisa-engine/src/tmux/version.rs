@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The oldest tmux that has what Lisa needs: an environment per session, exact sizes, leaving copy mode safely.
-pub const MINIMUM: Version = Version { major: 3, minor: 2, letter: 0 };
+pub const MINIMUM: Version = Version::new(3, 2);
 
 /// A version such as `3.3a`; a development build counts as the release it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +14,11 @@ pub struct Version {
 }
 
 impl Version {
+    /// A release without a letter.
+    pub(super) const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor, letter: 0 }
+    }
+
     /// Reads what `tmux -V` printed: `tmux 3.3a`, `tmux next-3.5`, `tmux openbsd-7.5`.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.trim();

@@ -14,7 +14,8 @@ use rmcp::{tool, tool_router};
 impl Lisa {
     /// End a session for good: its agent, the agent's processes, the sessions it started, and its folder in Lisa's
     /// state (never your files). Use this when its work is done and read. A session that is already gone is
-    /// success (`done: already_gone`). To stop only the turn use interrupt_session.
+    /// success (`done: already_gone`). To stop only the turn use interrupt_session. Next: list_sessions shows what
+    /// is left.
     #[tool(
         title = "End a session",
         input_schema = schema::input::<KillRequest>(|_| {}),

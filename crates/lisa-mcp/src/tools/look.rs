@@ -41,7 +41,8 @@ fn one_session() -> Arc<JsonObject> {
 impl Lisa {
     /// One session as it is now: status, state, attention, open prompt with its options, last message, todos, usage.
     /// Use this for a single look, such as before answer_prompt. To wait for a change use wait_sessions, which
-    /// costs one call instead of many; for the text it wrote use read_session.
+    /// costs one call instead of many; for the text it wrote use read_session. Next: answer_prompt where `prompt` is
+    /// set, else what `next` says.
     #[tool(
         title = "Status of one session",
         input_schema = one_session(),
@@ -59,7 +60,7 @@ impl Lisa {
 
     /// All sessions as short rows, oldest first, up to 20 unless you say more (at most 100). Use this to find
     /// sessions again, or to see which need you; filter by status, agent or project, and page with `cursor`. For
-    /// one session use session_status.
+    /// one session use session_status. Next: session_status of one that needs you, or wait_sessions.
     #[tool(
         title = "List sessions",
         input_schema = list_input(),
@@ -76,7 +77,7 @@ impl Lisa {
 
     /// Why Lisa says what it says about a session: the rule that decided, the evidence for and against it with ages
     /// and quotes, and the signals that could not be read. Use this when a status surprises you, or for state
-    /// stalled or unknown.
+    /// stalled or unknown. Next: read_session view=screen to see for yourself, then what `next` says.
     #[tool(
         title = "Explain a verdict",
         input_schema = one_session(),
@@ -91,7 +92,8 @@ impl Lisa {
     }
 
     /// Check the installation: tmux, each agent with its path and version, the state folder, limits; each with what
-    /// to do about it. Use this when spawn_session fails, or to learn which agents can be started.
+    /// to do about it. Use this when spawn_session fails, or to learn which agents can be started. Next:
+    /// spawn_session, or the `fix` of what is not ok.
     #[tool(
         title = "Check the installation",
         input_schema = schema::input::<Nothing>(|_| {}),

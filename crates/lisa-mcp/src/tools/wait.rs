@@ -77,7 +77,7 @@ impl Lisa {
         if as_task && request.timeout_s != Some(0.0) {
             let look = self.look_once(&request).await?;
             if look.timed_out {
-                return Ok(tasks::create(request, &look).into());
+                return Ok(tasks::create(self, request, &look).await?.into());
             }
             return Ok(result(look).into());
         }
