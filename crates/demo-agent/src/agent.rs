@@ -313,7 +313,7 @@ impl Agent {
                 }
                 Key::Newline => self.draft.type_text("\n"),
                 Key::Backspace => self.draft.backspace(),
-                Key::CtrlU => self.draft.clear(),
+                Key::CtrlU => self.draft.clear_line(),
                 Key::Esc => self.interrupt(now),
                 Key::CtrlC => {
                     if !self.draft.is_empty() {

@@ -75,6 +75,27 @@ impl Draft {
         }
     }
 
+    /// Removes the last line, or the line break before it if the line is empty: the way of agents that never empty the
+    /// whole box at once. A placeholder goes whole.
+    pub fn clear_line(&mut self) {
+        match self.parts.last_mut() {
+            Some(Part::Typed(text)) => {
+                match text.rfind('\n') {
+                    Some(last) if last + 1 == text.len() => text.truncate(last),
+                    Some(last) => text.truncate(last + 1),
+                    None => text.clear(),
+                }
+                if text.is_empty() {
+                    self.parts.pop();
+                }
+            }
+            Some(Part::Pasted { .. }) => {
+                self.parts.pop();
+            }
+            None => {}
+        }
+    }
+
     /// Empties the box.
     pub fn clear(&mut self) {
         self.parts.clear();
@@ -140,6 +161,18 @@ mod tests {
         assert!(draft.is_empty());
         draft.paste("a\nb".into());
         assert_eq!(draft.shown(), "a\nb");
+    }
+
+    #[test]
+    fn a_draft_is_cleared_line_by_line() {
+        let mut draft = Draft::default();
+        draft.type_text("one\ntwo");
+        let mut left = Vec::new();
+        while !draft.is_empty() {
+            draft.clear_line();
+            left.push(draft.shown());
+        }
+        assert_eq!(left, ["one\n", "one", ""]);
     }
 
     #[test]

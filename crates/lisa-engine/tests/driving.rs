@@ -270,6 +270,29 @@ fn an_answer_never_hits_the_prompt_that_came_after_the_one_that_was_read() {
 }
 
 #[test]
+fn a_text_that_the_agent_would_run_as_a_shell_command_is_not_sent() {
+    let lab = Lab::new();
+    let agents = lab.config.config_dir.join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let profile =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles/demo.toml")).unwrap();
+    let profile = profile.replace("[keys]\n", "[keys]\nshell = \"!\"\n");
+    std::fs::write(agents.join("demo.toml"), profile).unwrap();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "shell", None)).unwrap();
+    let request =
+        SendRequest { session: "shell".into(), text: Some("!rm -rf /".into()), ..SendRequest::default() };
+    let error = engine.send(&request).unwrap_err();
+    assert_eq!(error.kind(), Kind::InvalidArgument);
+    assert!(error.hint().contains("space"), "{error}");
+    for text in [" !say hello", "#1", "@file", "/etc/hosts is wrong"] {
+        assert_eq!(send(&engine, "shell", text).receipt.delivered, Delivery::Submitted, "{text}");
+        assert!(until(SHORT, || status(&engine, "shell").state == StateName::Ready));
+    }
+    assert_eq!(prompts(&lab, "shell"), [" !say hello", "#1", "@file", "/etc/hosts is wrong"]);
+}
+
+#[test]
 fn what_is_cut_off_can_still_be_denied() {
     let lab = Lab::new();
     let engine = lab.engine();
@@ -317,6 +340,15 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
     };
     assert_eq!(engine.send(&replaced).unwrap().receipt.delivered, Delivery::Submitted);
     assert_eq!(prompts(&lab, "draft"), ["whole"]);
+    assert!(until(SHORT, || status(&engine, "draft").state == StateName::Ready));
+    // One of several lines goes line by line, and nothing of it joins the prompt.
+    let row = lab.tmux().pane_of("draft", false).unwrap().unwrap();
+    let guard = lisa_engine::tmux::Guard::alive();
+    lab.tmux().paste(&row.pane_id, b"one\n\ntwo\nthree", lab.path(), &guard).unwrap();
+    assert!(until(SHORT, || send(&engine, "draft", "new").receipt.refusal == Some(Refusal::DraftPresent)));
+    let replaced = SendRequest { text: Some("new".into()), ..replaced };
+    assert_eq!(engine.send(&replaced).unwrap().receipt.delivered, Delivery::Submitted);
+    assert_eq!(prompts(&lab, "draft"), ["whole", "new"]);
 
     engine.spawn(&demo(&lab, "dead", Some("!exit 3"))).unwrap();
     let session = wait_for(&engine, "dead", "exited");
@@ -329,6 +361,42 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
             .kind(),
         Kind::SessionNotFound
     );
+}
+
+/// Where there is no box to read, the only proof is that the program has read what was typed.
+#[test]
+fn a_program_without_a_box_proves_a_prompt_by_reading_it() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    for (name, program, delivered, evidence) in [
+        ("reads", "cat", Delivery::Queued, Some("read by its program")),
+        ("deaf", "sleep 60", Delivery::Unconfirmed, None),
+    ] {
+        let script = format!("echo up; exec {program}");
+        engine.spawn(&common::command(name, &["sh", "-c", &script])).unwrap();
+        let mut receipt = None;
+        let sent = until(SHORT, || {
+            // Whether such a program is ready nobody can tell: it gets text only from who says that it may wait.
+            let (session, text) = (name.to_owned(), Some("hello".to_owned()));
+            let request = SendRequest { session, text, queue: true, ..SendRequest::default() };
+            let sent = engine.send(&request).unwrap().receipt;
+            let done = sent.delivered != Delivery::Refused;
+            receipt = Some(sent);
+            done
+        });
+        let receipt = receipt.unwrap();
+        assert!(sent, "{name}: {receipt:?}");
+        assert_eq!((receipt.delivered, receipt.evidence.as_deref()), (delivered, evidence), "{name}");
+        let hint = receipt.hint.unwrap_or_default();
+        assert_eq!(hint.contains("nothing proves"), delivered == Delivery::Unconfirmed, "{hint}");
+    }
+    // Enter was pressed once: it is not certain that the first did nothing.
+    let row = lab.tmux().pane_of("deaf", false).unwrap().unwrap();
+    let ask = lisa_engine::tmux::Cmd::new("display-message").args(["-p", "-t", &row.pane_id, "#{pane_tty}"]);
+    let terminal = lab.tmux().call(&[ask]).unwrap().unwrap().remove(0).unwrap();
+    let terminal = String::from_utf8(terminal).unwrap();
+    let unread = lisa_engine::process::unread(std::path::Path::new(terminal.trim())).unwrap();
+    assert_eq!(unread, "hello\n".len() as u64);
 }
 
 #[test]

@@ -44,7 +44,9 @@ pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Al
     if state.prompt().is_some() || signals.prompt_waiting {
         return Gate::Shut(Refusal::PromptOpen);
     }
-    if matches!(state, State::Starting) {
+    // Of a program whose input nobody can read it is never known that it is ready. Whoever lets a text wait may send it.
+    let waits = allows.queue && profile.screen.input.is_none();
+    if matches!(state, State::Starting) && !waits {
         return Gate::NotYet;
     }
     if known_by_process && signals.agent_pid.is_none() {
@@ -59,6 +61,7 @@ pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Al
         StateName::Ready | StateName::Interrupted | StateName::Error => Gate::Open,
         StateName::Working if allows.queue => Gate::OpenQueued,
         StateName::Working => Gate::Shut(Refusal::Busy),
+        StateName::Starting | StateName::Stalled if waits => Gate::OpenQueued,
         _ => Gate::Shut(Refusal::NotReady),
     }
 }

@@ -25,9 +25,11 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const SHOW_LIMIT: Duration = Duration::from_secs(5);
 /// How often Enter is pressed at the most; again only while the text still stands in the box.
 const ENTERS: usize = 3;
-/// How often the box is cleared at the most, and how long one key may take to show: some agents clear a line at a time.
-const CLEARS: usize = 200;
-const YIELD_LIMIT: Duration = Duration::from_millis(1500);
+/// How often the box is cleared at the most (some agents clear a line at a time), how long one key may take to show,
+/// and how many in a row may show nothing: a line that is empty already takes one, too.
+const CLEARS: usize = 400;
+const YIELD_LIMIT: Duration = Duration::from_millis(400);
+const IDLE_CLEARS: usize = 4;
 
 impl Engine {
     /// Sends text or keys to a session. A refusal is an answer, not an error.
@@ -106,6 +108,15 @@ impl Driver<'_> {
             gate => Some(gate),
         };
         let text = without_controls(text);
+        if let Some(sign) = self.profile.keys.shell.as_deref().filter(|sign| text.starts_with(sign)) {
+            return Err(Error::invalid(
+                format!(
+                    "`{}` runs a text that begins with `{sign}` as a command of the shell",
+                    self.profile.id
+                ),
+                "put a space in front of it to send it as a prompt; to run the command yourself, press its keys",
+            ));
+        }
         for _ in 0..MOVED_MAX {
             let (gate, sighting, judged) = self.watch(limit, decided)?;
             let queued = match gate {
@@ -134,6 +145,7 @@ impl Driver<'_> {
 
     /// Empties the input box, line by line if need be; says whether it is empty. What does not yield is left as it is.
     pub(super) fn clear_box(&self) -> Result<bool> {
+        let mut idle = 0;
         for _ in 0..CLEARS {
             let (sighting, judged) = self.look()?;
             let signals = &judged.outcome.signals;
@@ -150,8 +162,9 @@ impl Driver<'_> {
                 let signals = &judged.outcome.signals;
                 (signals.input_shown && signals.draft.as_ref() != Some(&draft)).then_some(())
             })?;
-            if yielded.is_none() {
-                return Ok(false);
+            idle = if yielded.is_some() { 0 } else { idle + 1 };
+            if idle == IDLE_CLEARS {
+                break;
             }
         }
         Ok(false)

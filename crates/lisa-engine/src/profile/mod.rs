@@ -177,6 +177,9 @@ pub struct Keys {
     pub dismiss: String,
     /// The key that empties the input box.
     pub clear: String,
+    /// What begins a text that the agent would run as a command of the shell, without asking anybody. Such a text is
+    /// not sent as a prompt.
+    pub shell: Option<String>,
     /// How long to wait between pasted text and Enter, in milliseconds.
     pub enter_delay_ms: u64,
     /// How long an Enter may take to show its effect, in milliseconds.
@@ -191,6 +194,7 @@ impl Default for Keys {
             interrupt: "Escape".to_owned(),
             dismiss: "Escape".to_owned(),
             clear: "C-u".to_owned(),
+            shell: None,
             enter_delay_ms: 100,
             submit_timeout_ms: 5_000,
         }
