@@ -53,6 +53,25 @@ fn each_flag_forbids_what_it_names_and_says_what_is_allowed() {
 }
 
 #[test]
+fn safety_is_not_switched_off_nor_a_denied_flag_given_by_another_way_of_writing() {
+    common::build_demo_agent();
+    let mut client = Client::silent(&["--deny-flag", "--model"]).greet();
+    for (request, kind) in [
+        (json!({ "agent": "demo", "model": "other" }), "not_allowed"),
+        (json!({ "agent": "claude", "args": ["--permission-mode", "bypassPermissions"] }), "dangerous_flag"),
+        (json!({ "agent": "claude", "args": ["--permission-mode=bypassPermissions"] }), "dangerous_flag"),
+        (
+            json!({ "agent": "codex", "args": ["-c", "sandbox_mode=\"danger-full-access\""] }),
+            "dangerous_flag",
+        ),
+        (json!({ "agent": "codex", "args": ["-sdanger-full-access"] }), "dangerous_flag"),
+    ] {
+        let (said, text) = client.fault("spawn_session", request.clone());
+        assert_eq!(said, kind, "{request}: {text}");
+    }
+}
+
+#[test]
 fn a_place_that_is_taken_is_free_again_after_its_session_was_killed() {
     let mut client = Client::silent(&["--max-sessions", "2"]).greet();
     for name in ["one", "two"] {

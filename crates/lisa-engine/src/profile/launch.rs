@@ -22,8 +22,8 @@ pub struct Launch {
     /// Whether the agent lets its caller choose the conversation's id beforehand.
     #[serde(default)]
     pub chooses_session_id: bool,
-    /// Flags that switch the agent's safety off: used only when the caller asks for `dangerous`, and refused
-    /// among a caller's arguments otherwise.
+    /// Flags that switch the agent's safety off: the first is used only when the caller asks for `dangerous`, and all
+    /// are refused among a caller's arguments otherwise. A space parts a flag from a pattern for its value.
     #[serde(default)]
     pub dangerous: Vec<String>,
     /// A flag that lets hooks decide, where the agent needs one; `{decides}` while there is a policy.

@@ -11,6 +11,7 @@ pub mod plan;
 pub mod policy;
 pub mod spawn;
 
+mod flags;
 mod meta;
 mod store;
 

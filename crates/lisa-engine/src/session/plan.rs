@@ -83,7 +83,7 @@ impl Plan {
         let size = check_size(request.size.unwrap_or(SIZE))?;
         check_prompt(request)?;
         check_env(request)?;
-        check_flags(request, launch, config)?;
+        super::flags::check(request, template, launch, config)?;
         super::policy::check(request, launch)?;
         let project_root = names::project_root(&cwd);
         let name = match request.name.as_deref() {
@@ -252,31 +252,6 @@ fn check_env(request: &SpawnRequest) -> Result<()> {
             "leave it out; variables that begin with LISA_ are Lisa's own",
         )),
         None => Ok(()),
-    }
-}
-
-/// Flags that switch safety off come in only by `dangerous`, whatever way they are written.
-fn check_flags(request: &SpawnRequest, launch: &Launch, config: &Config) -> Result<()> {
-    let given = |flag: &String| {
-        request
-            .args
-            .iter()
-            .any(|arg| arg == flag || arg.strip_prefix(flag.as_str()).is_some_and(|r| r.starts_with('=')))
-    };
-    if let Some(flag) = config.policy.denied_flags.iter().find(|flag| given(flag)) {
-        return Err(Error::new(
-            Kind::NotAllowed,
-            format!("the policy does not allow the argument `{flag}`"),
-            "leave it out",
-        ));
-    }
-    match launch.dangerous.iter().find(|flag| given(flag)) {
-        Some(flag) if !request.dangerous => Err(Error::new(
-            Kind::DangerousFlag,
-            format!("`{flag}` switches the agent's safety off"),
-            "leave it out, or ask for it by name with `dangerous`",
-        )),
-        _ => Ok(()),
     }
 }
 
