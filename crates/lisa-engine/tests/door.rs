@@ -153,7 +153,10 @@ fn a_long_request_to_a_server_that_does_not_read_ends_in_time() {
     let long = vec![Cmd::new("display-message").arg("-p").arg("x".repeat(400)); 1000];
     signal(pid, rustix::process::Signal::STOP);
     let (done, outcome) = std::sync::mpsc::channel();
-    std::thread::spawn(move || done.send((tmux.call(&long).map_err(|error| error.kind()), tmux, long)));
+    std::thread::spawn(move || {
+        let answer = tmux.call(&long).map_err(|error| error.kind());
+        done.send((answer, tmux, long)).unwrap();
+    });
     let answered = outcome.recv_timeout(SHORT);
     signal(pid, rustix::process::Signal::CONT);
     let (answer, mut tmux, long) = answered.unwrap();
