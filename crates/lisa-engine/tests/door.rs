@@ -154,7 +154,8 @@ fn a_long_request_to_a_server_that_does_not_read_ends_in_time() {
     signal(pid, rustix::process::Signal::STOP);
     let (done, outcome) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let _ = done.send((tmux.call(&long).map_err(|error| error.kind()), tmux, long));
+        let answer = tmux.call(&long).map_err(|error| error.kind());
+        done.send((answer, tmux, long)).unwrap();
     });
     let answered = outcome.recv_timeout(SHORT);
     signal(pid, rustix::process::Signal::CONT);

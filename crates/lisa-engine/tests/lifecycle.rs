@@ -220,6 +220,12 @@ fn bad_input_is_a_typed_error_and_leaves_nothing_behind() {
         (Kind::InvalidCwd, SpawnRequest { cwd: Some("file".into()), ..base.clone() }),
         (Kind::InvalidArgument, SpawnRequest { size: Some(Size { columns: 3, rows: 3 }), ..base.clone() }),
         (Kind::InvalidArgument, SpawnRequest { prompt: Some("x".repeat(2 << 20)), ..base.clone() }),
+        (Kind::InvalidArgument, SpawnRequest { wait_ready_s: Some(-1.0), ..base.clone() }),
+        (Kind::InvalidArgument, command("x", &["sleep", "6\u{0}0"])),
+        (
+            Kind::InvalidArgument,
+            SpawnRequest { env: [("A".to_owned(), "\0".to_owned())].into(), ..base.clone() },
+        ),
     ];
     for (kind, request) in cases {
         let error = engine.spawn(&request).unwrap_err();
@@ -312,6 +318,18 @@ fn a_full_disk_is_a_clear_error_and_leaves_nothing_half_made() {
     std::process::Command::new("umount").arg(&disk).status().unwrap();
     assert_eq!(outcome.unwrap_err().kind(), Kind::DiskFull);
     assert_eq!((left, panes), (Vec::new(), 0));
+}
+
+#[test]
+fn a_session_that_nobody_can_be_told_of_is_taken_back() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.cursor().unwrap();
+    // A journal in which nothing can be written.
+    std::fs::create_dir(lab.config.state_dir.join(format!("journal/{:020}.jsonl", 1))).unwrap();
+    assert!(engine.spawn(&command("x", &["sleep", "60"])).is_err());
+    assert_eq!(entries(&lab.config.state_dir.join("sessions")), Vec::<String>::new());
+    assert_eq!(lab.tmux().panes(false).unwrap().len(), 0);
 }
 
 #[test]

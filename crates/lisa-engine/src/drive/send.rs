@@ -9,7 +9,7 @@ use crate::{
     api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome},
     engine::{Engine, next_step, now},
     error::{Error, Result},
-    judge::{Judged, Note, timestamp},
+    judge::{Judged, Note, Turn, timestamp},
     memory::Phase,
     observation::At,
     session::{find::Sighting, plan::PROMPT_MAX},
@@ -30,6 +30,19 @@ const ENTERS: usize = 3;
 const CLEARS: usize = 400;
 const YIELD_LIMIT: Duration = Duration::from_millis(400);
 const IDLE_CLEARS: usize = 4;
+
+/// What to do about a text that nothing has proven to be taken.
+const UNPROVEN: &str = "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again";
+
+/// What was sent.
+struct Sent {
+    delivered: Delivery,
+    began: At,
+    queued: bool,
+    bytes: usize,
+    /// The turn before.
+    before: Option<Turn>,
+}
 
 impl Engine {
     /// Sends text or keys to a session. A refusal is an answer, not an error.
@@ -190,6 +203,7 @@ impl Driver<'_> {
         })?;
         let limit = Duration::from_millis(self.profile.keys.submit_timeout_ms);
         let (mut evidence, mut ended) = (None, false);
+        let mut trouble = None;
         for attempt in 0..ENTERS {
             if let Some(refusal) = self.enter()? {
                 if attempt > 0 {
@@ -198,11 +212,19 @@ impl Driver<'_> {
                 self.update(sighting, |record| record.withdraw_turn(turn.as_deref(), before))?;
                 return Ok(left_in_box(refusal));
             }
-            let (seen, ..) = self.watch(limit, |sighting, judged| {
+            // From here on the text may have been taken: whatever fails now is no reason to say that it was not.
+            let watched = self.watch(limit, |sighting, judged| {
                 let proof = self.proof(sighting, judged, began, queued).map(Ok);
                 proof.or_else(|| ended_as(&judged.outcome.verdict.state).map(Err))
-            })?;
-            match seen {
+            });
+            match watched.map_or_else(
+                |error| {
+                    trouble = Some(error);
+                    None
+                },
+                |(seen, ..)| seen,
+            ) {
+                None if trouble.is_some() => {}
                 // Again only if the first did nothing for certain: the agent has read it, and the text is still there.
                 None if self.has_read_all(sighting) == Some(true) => continue,
                 None => {}
@@ -221,33 +243,37 @@ impl Driver<'_> {
             (Some(_), true) => Delivery::Queued,
             (Some(_), false) => Delivery::Submitted,
         };
+        let sent = Sent { delivered, began, queued, bytes: text.len(), before };
+        let noted = self.note_sent(sighting, sent, &mut turn);
+        let hint = match (delivered, ended, trouble.or(noted.err())) {
+            (Delivery::Unconfirmed, true, _) => Some(gate::hint(Refusal::PaneDead).to_owned()),
+            (Delivery::Unconfirmed, false, _) => Some(UNPROVEN.to_owned()),
+            (_, _, Some(error)) => Some(format!("it could not be written down: {error}")),
+            (_, _, None) => None,
+        };
+        Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
+    }
+
+    /// Tells the journal what was sent, and which turn it began.
+    fn note_sent(&self, sighting: &Sighting, sent: Sent, turn: &mut Option<String>) -> Result<()> {
         let (_, judged) = self.look()?;
         // A command that makes the agent work begins a turn of its own.
-        let own = judged.record.turn.as_ref().filter(|turn| !queued && turn.began >= began);
-        turn = turn.or_else(|| own.map(|turn| turn.id.clone()));
-        let mut note = Note::line(format!("{delivered}, {} bytes", text.len()));
-        note.turn.clone_from(&turn);
+        let own = judged.record.turn.as_ref().filter(|turn| !sent.queued && turn.began >= sent.began);
+        *turn = turn.take().or_else(|| own.map(|turn| turn.id.clone()));
+        let mut note = Note::line(format!("{}, {} bytes", sent.delivered, sent.bytes));
+        note.turn.clone_from(turn);
         let state = judged.outcome.verdict.state.clone();
         let journal = self.engine.journal()?;
         self.update(sighting, |record| {
             // A turn whose prompt was never seen to be taken ends when another takes its place.
-            if let Some(lost) = before.filter(|turn| turn.ended.is_none()) {
+            if let Some(lost) = sent.before.filter(|turn| turn.ended.is_none()) {
                 let mut note = Note::line(TurnOutcome::Failed.as_str());
                 note.turn = Some(lost.id);
                 note.data.insert("why".to_owned(), "nothing proved that its prompt was taken".into());
                 record.note(&self.name, EventKind::TurnEnded, &state, now(), note, &journal);
             }
             record.note(&self.name, EventKind::Send, &state, now(), note, &journal);
-        })?;
-        let hint = match (delivered, ended) {
-            (Delivery::Unconfirmed, true) => Some(gate::hint(Refusal::PaneDead)),
-            (Delivery::Unconfirmed, false) => Some(
-                "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again",
-            ),
-            _ => None,
-        };
-        let hint = hint.map(str::to_owned);
-        Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
+        })
     }
 
     /// Whether Enter may be pressed: `None` as long as the text does not show yet.

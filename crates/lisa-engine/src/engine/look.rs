@@ -185,6 +185,10 @@ impl Engine {
         let mut sessions: Vec<Session> = sightings
             .iter()
             .zip(&judged)
+            // One that somebody ended meanwhile is not one that can not be looked at.
+            .filter(|(sighting, judged)| {
+                judged.outcome.verdict.reason != "state_unwritable" || sighting.folder.path().exists()
+            })
             .map(|(sighting, judged)| self.describe(sighting, judged, false))
             .filter(|session| request.status.is_none_or(|status| session.status == status))
             .collect();

@@ -29,6 +29,7 @@ const RESUME_LIMIT: Duration = Duration::from_secs(60);
 impl Engine {
     /// Starts an agent in a session of its own.
     pub fn spawn(&self, request: &SpawnRequest) -> Result<SpawnResponse> {
+        seconds(request.wait_ready_s, Duration::ZERO)?;
         let profile = self.profile(&request.agent)?;
         let launch = launch_of(&profile)?;
         let parent = self.parent()?;
@@ -37,7 +38,10 @@ impl Engine {
         let store = self.store()?;
         let template = plan::template(launch, request.mode, &request.agent)?;
         let started = spawn::spawn(plan, self.means(request, launch, template), &store, &self.inner.config)?;
-        let turn = self.note_start(&started, request, EventKind::Spawned, 0)?;
+        let turn = self.note_start(&started, request, EventKind::Spawned, 0).inspect_err(|_| {
+            // A session that nobody could be told of is not left running.
+            let _ = spawn::take_back(&started, self.tmux());
+        })?;
         self.after_start(request, &started, turn)
     }
 
@@ -108,6 +112,7 @@ impl Engine {
 
     /// Takes up the agent's own conversation again after it has ended.
     pub fn resume(&self, request: &ResumeRequest) -> Result<ActResponse> {
+        seconds(request.wait_ready_s, Duration::ZERO)?;
         let store = self.store()?;
         let Some(folder) = store.load(&request.session)?.map(|(folder, _)| folder) else {
             return Err(Error::not_found(&request.session, &store.names()?));

@@ -242,6 +242,13 @@ fn check_prompt(request: &SpawnRequest) -> Result<()> {
 
 /// Lisa's own variables are set by Lisa: a caller's would lift its limits or claim another session.
 fn check_env(request: &SpawnRequest) -> Result<()> {
+    let mut texts = request.args.iter().chain(&request.model).chain(request.env.values());
+    if texts.any(|text| text.contains('\0')) {
+        return Err(Error::invalid(
+            "an argument or a variable contains a NUL, which no program can be given",
+            "leave it out; a prompt may contain any character",
+        ));
+    }
     match request
         .env
         .keys()

@@ -77,6 +77,14 @@ pub fn respawn(
     })
 }
 
+/// Ends a session that was just started, and removes what was made for it.
+pub fn take_back(started: &Started, tmux: &Tmux) -> Result<()> {
+    let pane = tmux.pane_of(&started.meta.name, false)?.filter(|row| row.run_id == started.meta.run_id);
+    let session = Sighting { folder: started.folder.clone(), meta: started.meta.clone(), pane };
+    super::end::stop(&session, true, tmux)?;
+    session.folder.remove()
+}
+
 fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
     let Means { request, launch, template, helper, tmux } = means;
     // From here on everything that was made is taken back unless the whole succeeds.
