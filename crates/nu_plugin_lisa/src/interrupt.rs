@@ -5,10 +5,7 @@ use lisa_engine::engine::Cancel;
 use nu_plugin::{EngineInterface, EvaluatedCall};
 use nu_protocol::{DeclId, HandlerGuard, LabeledError, PipelineData, SignalAction, Span, Value};
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     thread::{self, Thread},
     time::Duration,
 };
@@ -18,7 +15,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// How often a call that blocks asks whether it is still wanted. Nothing tells it: it outlives a shell or a job that was
 /// killed for as long as it blocks.
-const PULSE: Duration = Duration::from_secs(1);
+const PULSE: Duration = Duration::from_secs(2);
 
 /// A little longer than the interval in which Nushell's `sleep` looks at its signals.
 const NAP: i64 = 110_000_000;
@@ -65,23 +62,27 @@ impl Interrupt {
     }
 }
 
-/// A thread that asks, so that an answer that takes its time delays nothing.
+/// A thread that asks, so that an answer that takes its time delays no row.
 struct Pulse {
-    over: Arc<AtomicBool>,
+    /// Whether the call is over. Held while the shell is asked: a question after the end of its call is one about a call
+    /// that the shell does not know any more, and it gives up a plugin that asks that.
+    over: Arc<Mutex<bool>>,
     thread: Thread,
 }
 
 impl Pulse {
     fn start(interface: EngineInterface, cancel: Cancel) -> Option<Self> {
-        let over = Arc::new(AtomicBool::new(false));
+        let over = Arc::new(Mutex::new(false));
         let ended = Arc::clone(&over);
         let thread = thread::Builder::new().name("lisa-pulse".to_owned()).spawn(move || {
-            let sleep = interface.find_decl("sleep").ok().flatten();
+            let mut sleep = None;
             loop {
                 thread::park_timeout(PULSE);
-                if ended.load(Ordering::SeqCst) || cancel.is_cancelled() {
+                let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+                if *ended || cancel.is_cancelled() {
                     return;
                 }
+                let sleep = *sleep.get_or_insert_with(|| interface.find_decl("sleep").ok().flatten());
                 if !wanted(&interface, sleep) {
                     return cancel.cancel();
                 }
@@ -94,7 +95,7 @@ impl Pulse {
 
 impl Drop for Pulse {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.thread.unpark();
     }
 }
