@@ -110,6 +110,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         }
     });
     runtime.shutdown_timeout(PATIENCE);
+    lisa_engine::tmux::end_own_clients();
     result
 }
 

@@ -80,7 +80,13 @@ pub fn find(file: Option<&Path>, variable: Option<&str>, state_dir: &Path) -> Re
 }
 
 fn read(path: &Path) -> Result<Token> {
-    let facts = fs::symlink_metadata(path).map_err(|error| Error::io("read", path, &error))?;
+    let facts = fs::symlink_metadata(path).map_err(|error| {
+        Error::new(
+            Kind::InvalidConfig,
+            format!("the token file {} can not be read: {error}", path.display()),
+            "write a token of 16 characters or more into it, or leave --token-file out to have one made",
+        )
+    })?;
     let user = rustix::process::geteuid().as_raw();
     let fault = if !facts.is_file() {
         "is no plain file"

@@ -43,6 +43,18 @@ fn many_looks_share_one_connection() {
 }
 
 #[test]
+fn a_server_that_ends_takes_its_connections_with_it_and_leaves_the_sessions() {
+    let mut client = Client::start();
+    spawn(&mut client, "stays");
+    // A wait has eyes of its own, which look on until the server ends.
+    client.good("wait_sessions", json!({ "sessions": ["stays"], "until": "exited", "timeout_s": 1 }));
+    assert!(connections(client.world()) >= 2);
+    let world = client.restart();
+    assert!(common::until(|| connections(&world) == 0), "{} connections are left", connections(&world));
+    assert!(world.tmux(&["has-session", "-t", "=stays"]).is_some());
+}
+
+#[test]
 fn a_server_that_died_is_not_taken_for_a_running_one_and_comes_back_with_the_next_session() {
     let mut client = Client::start();
     spawn(&mut client, "lost");

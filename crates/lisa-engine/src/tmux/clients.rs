@@ -22,7 +22,24 @@ const FIXED: Version = Version::new(3, 4);
 /// Marks a client that is about to be started as this process's own.
 pub(super) fn mark(command: &mut Command) {
     if let Some(own) = Identity::own() {
-        command.env(OWNER, format!("{}:{}", own.pid, own.started));
+        command.env(OWNER, mark_of(own));
+    }
+}
+
+fn mark_of(owner: Identity) -> String {
+    format!("{}:{}", owner.pid, owner.started)
+}
+
+/// Ends every client that this process has started, for a process that is about to end: threads that hold one are not
+/// asked to let it go.
+pub fn end_own_clients() {
+    let Some(own) = Identity::own() else { return };
+    let below = process::tree(own.pid).unwrap_or_default();
+    for child in below.into_iter().filter(|proc| proc.ppid == own.pid) {
+        let marked = |handle: &Handle| process::variable(handle.identity().pid, OWNER) == Some(mark_of(own));
+        if let Some(handle) = Handle::open(child.pid).ok().filter(marked) {
+            let _ = handle.signal(Signal::KILL);
+        }
     }
 }
 

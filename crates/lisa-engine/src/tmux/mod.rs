@@ -25,6 +25,7 @@ mod fork;
 mod typing;
 mod version;
 
+pub use clients::end_own_clients;
 pub use command::Cmd;
 pub use typing::{Guard, Typed};
 pub use version::{MINIMUM, Version};

@@ -231,8 +231,23 @@ impl Client {
     }
 }
 
+/// Waits for something to come true.
+pub fn until(mut holds: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
 impl Drop for Client {
+    /// A client leaves by closing the pipe; a server that was killed instead would leave its connection to tmux behind.
     fn drop(&mut self) {
+        drop(self.input.take());
+        until(|| !matches!(self.child.try_wait(), Ok(None)));
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
