@@ -94,7 +94,16 @@ impl<'a> Case<'a> {
         let of_this_run = |item: &&Evidence| item.since.since(self.obs.spawned_at) >= HISTORY_MS;
         let told = self.evidence.iter().filter(|item| EVENTS.contains(&item.source)).filter(about_turn);
         let told = told.filter(of_this_run);
-        told.max_by_key(|item| (self.told_at(item), std::cmp::Reverse(item.source)))
+        let newest = told.clone().max_by_key(|item| (self.told_at(item), std::cmp::Reverse(item.source)))?;
+        if !matches!(newest.claim, Claim::TurnOver { .. }) {
+            return Some(newest);
+        }
+        // That a turn is over does not talk over how it ended, if another channel knows that.
+        let folds = [&self.memory.hooks, &self.memory.notify, &self.memory.transcript];
+        let began = folds.into_iter().map(|fold| fold.turn_at).max().unwrap_or_default();
+        let how = |item: &&Evidence| matches!(item.claim, Claim::Failed { .. } | Claim::Interrupted);
+        let of_this_turn = |item: &&Evidence| began.since(item.since) < SETTLED_MS;
+        told.filter(how).filter(of_this_turn).max_by_key(|item| item.since).or(Some(newest))
     }
 
     /// When an event channel came to say what it says about the turn. A turn that runs was told of when it was opened:
@@ -199,15 +208,42 @@ impl<'a> Case<'a> {
         Ok(Decided::new(State::awaiting(prompt), vec![asking]))
     }
 
+    /// A dialog as the screen shows it; one whose words nobody knows is named by what the agent says that it asks.
+    pub(crate) fn named(&self, shown: &Prompt) -> Prompt {
+        if !prompt::is_nameless(shown) {
+            return shown.clone();
+        }
+        let live = LIVE.iter().find_map(|source| self.find(*source, "asking"));
+        let menu = live.is_some_and(|live| matches!(live.claim, Claim::Asking { prompt: Some(_) }));
+        let folds = [&self.memory.hooks, &self.memory.notify];
+        // An input box since then has shown that what was asked is answered.
+        let answered = |ask: &Ask| self.memory.input_shown_at.is_some_and(|at| at.since(ask.at) > SETTLED_MS);
+        let announced = folds.into_iter().find_map(|fold| fold.ask.clone()).filter(|ask| !answered(ask));
+        let pending = || self.pending_tool().filter(|_| live.is_some()).map(|tool| self.ask_for(Some(tool)));
+        match announced.or_else(pending).filter(|_| !menu) {
+            Some(ask) => prompt::rename(self.profile, shown.clone(), &ask),
+            None => shown.clone(),
+        }
+    }
+
     /// The prompt of a tool that was called and has not returned, where nothing else tells what is asked.
     fn prompt_of_pending_tool(&self) -> Prompt {
         let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
-        let tool = folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned());
         let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
+        prompt::from_ask(&ask.unwrap_or_else(|| self.ask_for(self.pending_tool())))
+    }
+
+    /// The tool that was called last and has not returned.
+    fn pending_tool(&self) -> Option<String> {
+        let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
+        folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned())
+    }
+
+    /// What is asked when nothing is known but the tool.
+    fn ask_for(&self, tool: Option<String>) -> Ask {
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
         let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
-        let plain = Ask { kind, dialog, tool, command: None, file: None, text: None, at: self.obs.at };
-        prompt::from_ask(&ask.unwrap_or(plain))
+        Ask { kind, dialog, tool, command: None, file: None, text: None, at: self.obs.at }
     }
 
     /// The state of an agent at work, with what is known about what it does.

@@ -136,6 +136,11 @@ pub enum Claim {
         /// Text in it that was not sent.
         draft: Option<String>,
     },
+    /// Something that the profile does not know stands where the input box was.
+    Covered {
+        /// As much as can be said about it.
+        prompt: Prompt,
+    },
     /// A prompt was submitted moments ago.
     Sent,
     /// Plain text, without any structure that the profile knows.
@@ -171,6 +176,7 @@ impl Claim {
             Self::Asking { .. } => "asking",
             Self::Dialog { .. } => "dialog",
             Self::InputShown { .. } => "input_shown",
+            Self::Covered { .. } => "covered",
             Self::Sent => "sent",
             Self::PlainText => "plain_text",
             Self::Up => "up",

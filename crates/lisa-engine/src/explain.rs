@@ -92,6 +92,7 @@ fn says(claim: &Claim) -> Option<Status> {
         | Claim::Interrupted
         | Claim::Asking { .. }
         | Claim::Dialog { .. }
+        | Claim::Covered { .. }
         | Claim::InputShown { .. } => Some(Status::WaitingInput),
         Claim::Young => Some(Status::JustStarted),
         Claim::Unreadable { .. } => Some(Status::Degraded),

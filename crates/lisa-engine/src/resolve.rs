@@ -133,7 +133,11 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     let verdict = Verdict { state, reason: reason.to_owned(), confidence, source, since, attention };
     let changed = changed(memory.verdict.as_ref(), &verdict, output_changed);
 
+    let input_shown = look.layout.as_ref().is_some_and(|layout| layout.input().is_some());
     drop(look);
+    if input_shown {
+        memory.input_shown_at = Some(obs.at);
+    }
     memory.note_standing(&evidence);
     memory.observed_at = Some(obs.at);
     memory.up |= shows_up(&verdict.state);

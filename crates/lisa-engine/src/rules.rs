@@ -20,6 +20,9 @@ const TAKEN_UP_MS: u64 = 8_000;
 /// How long plain text must have stood before it is taken for a run without a screen of its own.
 const PLAIN_MS: u64 = 1_500;
 
+/// How long the input box must have been gone before something is taken to cover it.
+const COVERED_MS: u64 = 500;
+
 /// One row of the table.
 pub struct Rule {
     /// The row's name: the public `reason`.
@@ -71,6 +74,8 @@ pub const RULES: &[Rule] = &[
         doc: "A turn ran at the last look, a moment ago, and only the title or the screen says, for less than that, that it is over." },
     Rule { name: "exec_running", gives: "working", when: exec_running,
         doc: "A run to completion is never waiting for input: while its process lives, it works." },
+    Rule { name: "input_covered", gives: "awaiting_dialog", when: input_covered,
+        doc: "No turn runs, and something that Lisa does not know stands where the input box was: a pager, an editor, a new dialog." },
     Rule { name: "turn_failed", gives: "error", when: turn_failed,
         doc: "The agent says that the turn failed for good, or its screen ends in an error and the agent does not say otherwise." },
     Rule { name: "turn_interrupted", gives: "interrupted", when: turn_interrupted,
@@ -157,7 +162,7 @@ fn pane_unreadable(case: &Case<'_>) -> Ruling {
 fn dialog_shown(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, "dialog").ok_or("no dialog stands on the screen")?;
     let Claim::Dialog { prompt } = &shown.claim else { return Err("no dialog stands on the screen".into()) };
-    Ok(Decided::new(State::awaiting(prompt.clone()), vec![shown]))
+    Ok(Decided::new(State::awaiting(case.named(prompt)), vec![shown]))
 }
 
 fn native_asking(case: &Case<'_>) -> Ruling {
@@ -317,6 +322,20 @@ fn exec_running(case: &Case<'_>) -> Ruling {
     }
     let alive = case.find(Source::Process, "agent_alive").ok_or("no process of the agent is seen")?;
     Ok(Decided::new(case.working(alive), vec![alive]))
+}
+
+fn input_covered(case: &Case<'_>) -> Ruling {
+    let covered = case.find(Source::Screen, "covered").ok_or("the input box is there, or never was")?;
+    let Claim::Covered { prompt } = &covered.claim else { return Err("nothing covers the input box".into()) };
+    // A screen that is drawn anew has no box for a moment, and one that keeps changing shows work, not a dialog; but
+    // what the first look after a while finds has stood, and what stood before may change.
+    let watched = case.memory.observed_at.is_some_and(|last| case.obs.at.since(last) <= JUST_NOW_MS);
+    let known = case.memory.verdict.as_ref().is_some_and(|before| before.reason == "input_covered");
+    let stood = case.age(covered).min(case.obs.at.since(case.memory.output.changed_at));
+    if watched && !known && stood < COVERED_MS {
+        return Err("the input box has only just gone".into());
+    }
+    Ok(Decided::new(State::awaiting(prompt.clone()), vec![covered]))
 }
 
 fn turn_failed(case: &Case<'_>) -> Ruling {

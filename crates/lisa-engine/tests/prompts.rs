@@ -284,3 +284,67 @@ fn the_fingerprint_keeps_still_while_an_answer_is_typed() {
     assert_eq!(demo(""), demo("      > bart\n"));
     assert_eq!(demo("      > b\n"), demo("      > bart\n"));
 }
+
+#[test]
+fn a_dialog_that_nobody_knows_is_named_by_what_the_agent_says() {
+    let ask = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Paint", "tool_input": {}});
+    let screen = format!(
+        "❯ go\n\n● Paint(wall)\n\n{RULE}\n Paint\n\n May the wall be painted?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel\n"
+    );
+    let look = |at: i64| blank(at).title("✳ x").screen(&screen);
+    assert_eq!(prompt("claude", &look(1_000)).dialog, Some(DialogKind::Menu));
+    let told = prompt("claude", &look(1_000).hook(ask.clone()));
+    assert_eq!((told.kind, told.dialog, told.tool.as_deref()), (PromptKind::Permission, None, Some("Paint")));
+    assert_eq!(effects(&told), [Effect::AllowOnce, Effect::Deny]);
+
+    // Once the input box was back, what was asked is answered, though no hook says so: this is another dialog.
+    let mut session = Session::new("claude");
+    session.look(&look(1_000).hook(ask));
+    session.look(&blank(9_000).title("✳ x").screen(&support::idle_screen()));
+    let state = session.look(&look(12_000)).verdict.state;
+    assert_eq!(state.prompt().map(|prompt| prompt.kind), Some(PromptKind::Dialog));
+}
+
+#[test]
+fn a_tool_that_waits_makes_an_unknown_dialog_its_own_where_the_title_asks() {
+    let dialog = "› go\n\n• Running it\n\n\n  Something of tomorrow\n\n› 1. Aye\n  2. Nay\n\n  enter select · esc back\n";
+    let call = |name: &str| json!({"type": "response_item", "payload": {"type": "function_call", "name": name, "call_id": "c"}});
+    let look = |title: &str| blank(1_000).title(title).screen(dialog);
+    let asked = |tool: &str| prompt("codex", &look("[ ! ] Action Required | x").transcript(call(tool)));
+    assert_eq!(asked("exec_command").kind, PromptKind::Permission);
+    assert_eq!(asked("request_user_input").kind, PromptKind::Question);
+    // A title that does not ask, or no tool that could: a menu that somebody has opened.
+    assert_eq!(prompt("codex", &look("x").transcript(call("exec_command"))).dialog, Some(DialogKind::Menu));
+    assert_eq!(prompt("codex", &look("[ ! ] Action Required | x")).dialog, Some(DialogKind::Menu));
+}
+
+#[test]
+fn a_marked_row_without_a_number_is_enough_for_a_dialog() {
+    let prompt = claude("  Résumé\n\n  ❯ Une séance\n    il y a 7 secondes\n\n    Échap pour annuler");
+    assert_eq!((prompt.kind, prompt.dialog), (PromptKind::Dialog, Some(DialogKind::Menu)));
+}
+
+#[test]
+fn a_dialog_whose_first_lines_are_above_the_screen_is_truncated() {
+    let dialog = "   make all\n   make test\n   Run it\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel\n";
+    assert!(prompt("claude", &blank(1_000).title("✳ x").screen(dialog)).truncated);
+    let whole = format!("{RULE}\n Bash command\n\n{dialog}");
+    assert!(!prompt("claude", &blank(1_000).title("✳ x").screen(&whole)).truncated);
+    let folded = codex(
+        "  Would you like to run the following command?\n\n  $ echo 1\n  [… 51 lines] ^a view all\n\n› 1. Yes, proceed (y)\n  2. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel",
+    );
+    assert!(folded.truncated);
+}
+
+#[test]
+fn a_yes_that_holds_for_longer_is_never_called_once() {
+    let read = claude(
+        " Read file\n\n  Read(/etc/hostname)\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, allow reading from etc/ during this session\n   3. No\n\n Esc to cancel",
+    );
+    assert_eq!(effects(&read), [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny]);
+    let tool = codex(
+        "  Field 1/1\n  Allow the lab MCP server to run tool \"ping\"?\n\n  › 1. Allow                   Run the tool and continue\n    2. Allow for this session  Run the tool and remember this choice for this session\n    3. Always allow            Run the tool and remember this choice for future tool calls\n    4. Cancel                  Cancel this tool call\n\n  enter to submit | esc to cancel",
+    );
+    assert_eq!(tool.kind, PromptKind::Permission);
+    assert_eq!(effects(&tool), [Effect::AllowOnce, Effect::AllowAlways, Effect::AllowAlways, Effect::Deny]);
+}

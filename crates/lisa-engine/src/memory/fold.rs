@@ -78,6 +78,8 @@ pub struct Fold {
     pub phase: Phase,
     /// When it came to stand there.
     pub phase_at: At,
+    /// When the last turn began.
+    pub turn_at: At,
     /// The last line's name, and when it was seen.
     pub last: Option<(String, At)>,
     /// When the last line was seen that is a sign of the agent's life.
@@ -169,6 +171,7 @@ impl Fold {
                 self.failure = None;
                 self.activity = Some(Activity::Thinking);
                 self.enter(Phase::Running, at);
+                self.turn_at = at;
             }
             Meaning::Alive => {
                 if self.tools.is_empty() && self.activity == Some(Activity::Tool) {
@@ -246,6 +249,9 @@ impl Fold {
         let told_failure = self.phase == Phase::Failed && phase == Phase::Over;
         if told_failure {
             return;
+        }
+        if self.phase != phase && phase == Phase::Running {
+            self.turn_at = at;
         }
         if self.phase != phase || phase == Phase::Running {
             self.phase_at = at;

@@ -38,6 +38,8 @@ pub struct Memory {
     pub worked: bool,
     /// Whether the agent has ever been seen to take input.
     pub up: bool,
+    /// When the input box was last on the screen.
+    pub input_shown_at: Option<At>,
     /// Whether the agent's state file was there and has gone.
     pub native: NativeSeen,
     /// The claims that stood at the last look, and since when.
@@ -65,6 +67,7 @@ impl Default for Memory {
             asked: false,
             worked: false,
             up: false,
+            input_shown_at: None,
             native: NativeSeen::default(),
             standing: BTreeMap::new(),
             hooks: Fold::default(),

@@ -102,6 +102,8 @@ pub enum Region {
     LastLine,
     /// The lines of the last block that is not itself a sign of the turn's end.
     LastMessage,
+    /// The same, where that block begins with the echo of a prompt: what the program itself answers to it.
+    BelowPrompt,
     /// Lines that begin in column 0, in the rows just above the input box.
     AboveBox,
     /// The lines below the input box.
@@ -114,8 +116,10 @@ pub enum Region {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Colour {
-    /// A warning colour: red, orange or yellow.
+    /// The line begins in a warning colour: red, orange or yellow.
     Alarm,
+    /// Its message is written in one. On a screen without colours nothing is.
+    AlarmingMessage,
 }
 
 /// How dialogs are recognised and read.
@@ -126,6 +130,8 @@ pub struct Dialogs {
     pub cursor_hidden: bool,
     /// One option: groups `mark` (the selected one has it), `key`, `label`, and `box` in lists to tick.
     pub option: Option<Rx>,
+    /// The marked row of a list without numbers.
+    pub marked: Option<Rx>,
     /// A row of options beside each other: group 1 is the row, cut at two or more spaces.
     pub option_row: Option<Rx>,
     /// Hints in the last lines of a dialog.

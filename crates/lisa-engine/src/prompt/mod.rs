@@ -44,7 +44,8 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
     });
     let from = asked.map_or(0, |(rule, row)| first_option_row(profile, rule, row, &lines));
     let listed = options::read(profile, &lines, from, pane.map_or(0, |pane| usize::from(pane.size.0)));
-    let chosen = listed.options.iter().any(|option| option.selected);
+    let chosen = listed.options.iter().any(|option| option.selected)
+        || grammar.marked.as_ref().is_some_and(|marked| lines.iter().any(|line| marked.is_match(line)));
     if hinted.is_empty() && !chosen {
         return None;
     }
@@ -82,7 +83,9 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
     let takes_text = asked.is_some_and(|(rule, _)| rule.free_text);
     // A dialog of the program's own may be a list without numbers, a question one without any.
     let unlisted = listed.options.is_empty() && (kind == PromptKind::Dialog || takes_text);
-    let starts_above = region.start == 0 && layout.rows().first().is_some_and(|row| !row.is_empty());
+    let starts_above = starts_above(profile, layout, region.start);
+    // A dialog of the program's own may fill the screen; what a turn asks stands below the conversation.
+    let cut_above = starts_above && (asked.is_none() || kind != PromptKind::Dialog);
     let mut prompt = Prompt {
         id: String::new(),
         kind,
@@ -94,16 +97,20 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         file: subject.file,
         multi: listed.options.iter().any(|option| option.checked.is_some()),
         free_text: listed.free_text || takes_text,
-        truncated: listed.truncated
-            || cut.below
-            || (cut.unmarked && !unlisted)
-            || (asked.is_none() && starts_above),
+        truncated: listed.truncated || cut.below || (cut.unmarked && !unlisted) || cut_above,
         step: step(profile, &lines),
         options: listed.options,
     };
     options::name_effects(profile, &mut prompt);
     prompt.id = name(profile, &prompt);
     Some(prompt)
+}
+
+/// Whether the dialog's first lines may be above the screen: nothing on it stands before them.
+fn starts_above(profile: &Profile, layout: &Layout<'_>, start: usize) -> bool {
+    let opens = [profile.screen.rule.as_ref(), profile.dialog.top.as_ref()];
+    let opens = |row: &str| opens.into_iter().flatten().any(|pattern| pattern.is_match(row));
+    start == 0 && layout.rows().first().is_some_and(|row| !row.is_empty() && !opens(row))
 }
 
 fn name(profile: &Profile, prompt: &Prompt) -> String {
@@ -190,6 +197,43 @@ pub fn from_ask(ask: &Ask) -> Prompt {
         tool: ask.tool.clone(),
         command: ask.command.clone(),
         file: ask.file.clone(),
+        options: Vec::new(),
+        multi: false,
+        free_text: false,
+        truncated: true,
+        step: None,
+    };
+    prompt.id = fingerprint(&prompt, None);
+    prompt
+}
+
+/// Whether this is a dialog that nothing on the screen gives a name.
+pub fn is_nameless(prompt: &Prompt) -> bool {
+    prompt.dialog == Some(DialogKind::Menu)
+}
+
+/// Names a dialog that the screen does not name, by what the agent says that it asks.
+pub fn rename(profile: &Profile, mut prompt: Prompt, ask: &Ask) -> Prompt {
+    (prompt.kind, prompt.dialog) = (ask.kind, ask.dialog);
+    options::name_effects(profile, &mut prompt);
+    complete(profile, prompt, Some(ask))
+}
+
+/// What stands where the input box was, when nothing is known about it but that.
+pub fn unknown(layout: &Layout<'_>) -> Prompt {
+    let mut lines =
+        layout.rows().iter().map(|row| row.trim()).filter(|row| row.chars().any(char::is_alphanumeric));
+    let title = lines.next().unwrap_or_default().to_owned();
+    let body = crate::evidence::shorten(&lines.collect::<Vec<_>>().join("\n"), BODY_LIMIT);
+    let mut prompt = Prompt {
+        id: String::new(),
+        kind: PromptKind::Dialog,
+        dialog: Some(DialogKind::Menu),
+        title,
+        body,
+        tool: None,
+        command: None,
+        file: None,
         options: Vec::new(),
         multi: false,
         free_text: false,

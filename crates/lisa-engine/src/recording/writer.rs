@@ -20,7 +20,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the header can not be written.
     pub fn start(mut to: W, header: &Header, mask: Mask) -> io::Result<Self> {
-        let args = header.args.iter().map(|arg| mask.text(arg)).collect();
+        let args = mask.args(&header.args);
         let header = Header { args, ..header.clone() };
         writeln!(to, "{}", serde_json::to_string(&header)?)?;
         Ok(Self { to, mask, screen: None, native: None })

@@ -102,7 +102,14 @@ impl<'a> Layout<'a> {
         self.region(shape, sign.region).into_iter().find_map(|row| {
             let line = self.rows.get(row)?;
             let found = sign.pattern.captures(line)?;
-            if sign.colour == Some(Colour::Alarm) && !self.is_alarming(row) {
+            let coloured = match sign.colour {
+                None => true,
+                Some(Colour::Alarm) => self.is_alarming(row),
+                Some(Colour::AlarmingMessage) => {
+                    found.get(1).is_some_and(|group| self.is_alarming_from(row, &line[..group.start()]))
+                }
+            };
+            if !coloured {
                 return None;
             }
             let message = found.get(1).map(|group| group.as_str().trim().to_owned());
@@ -126,6 +133,14 @@ impl<'a> Layout<'a> {
                 (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
             }
             Region::LastMessage => self.last_message_block(shape).map(whole).unwrap_or_default(),
+            Region::BelowPrompt => {
+                let block = self.last_message_block(shape);
+                let prompt = |block: &Range<usize>| {
+                    let echo = shape.prompt.as_ref().zip(self.rows.get(block.start));
+                    echo.is_some_and(|(prompt, row)| prompt.is_match(row))
+                };
+                block.filter(prompt).map(whole).unwrap_or_default()
+            }
             Region::AboveBox => (end.saturating_sub(NEAR_ROWS)..end)
                 .rev()
                 .filter(|row| self.rows[*row].starts_with(|first: char| !first.is_whitespace()))
@@ -239,6 +254,12 @@ impl<'a> Layout<'a> {
     fn cell_rows(&self) -> Option<&Vec<Vec<Cell>>> {
         let ansi = self.ansi?;
         Some(self.cells.get_or_init(|| cells(ansi)))
+    }
+
+    /// Whether what follows these first words of a row is written in a warning colour.
+    fn is_alarming_from(&self, row: usize, before: &str) -> bool {
+        let cells = self.cell_rows().and_then(|rows| rows.get(row));
+        cells.and_then(|cells| cells.get(before.chars().count()..)).is_some_and(colour::is_alarming)
     }
 
     /// Whether a row is written in a warning colour; yes, too, where the screen has no colours at all.

@@ -1,7 +1,10 @@
-//! The input box, and a draft that somebody left in it; or plain text where neither box nor dialog is.
+//! The input box, and a draft that somebody left in it; or what stands there instead: plain text, or something that
+//! nobody knows.
 
 use super::Look;
 use crate::evidence::{Claim, Evidence, Source};
+use crate::prompt;
+use crate::screen::Layout;
 
 /// How many lines make a text; fewer are a warning, or the echo of what somebody typed.
 const PLAIN_LINES: usize = 3;
@@ -12,15 +15,32 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
     }
     let Some(layout) = &look.layout else { return Vec::new() };
     let Some(input) = layout.input() else {
-        let lines = layout.rows().iter().filter(|row| !row.trim().is_empty()).count();
-        let plain =
-            lines >= PLAIN_LINES && look.dialog.is_none() && look.pane().is_some_and(|pane| !pane.alternate);
-        let last = layout.rows().last().copied().unwrap_or_default();
-        return plain
-            .then(|| look.standing(Source::Screen, Claim::PlainText, last.trim()))
-            .into_iter()
-            .collect();
+        return plain(look, layout).into_iter().chain(covered(look, layout)).collect();
     };
     let quote = input.draft.as_deref().unwrap_or("an empty input box").to_owned();
     vec![look.standing(Source::Screen, Claim::InputShown { draft: input.draft.clone() }, &quote)]
+}
+
+fn plain(look: &Look<'_>, layout: &Layout<'_>) -> Option<Evidence> {
+    let lines = layout.rows().iter().filter(|row| !row.trim().is_empty()).count();
+    let plain =
+        lines >= PLAIN_LINES && look.dialog.is_none() && look.pane().is_some_and(|pane| !pane.alternate);
+    let last = layout.rows().last().copied().unwrap_or_default();
+    plain.then(|| look.standing(Source::Screen, Claim::PlainText, last.trim()))
+}
+
+/// An input box that was there and is there no more is covered: by a pager, an editor, a dialog of tomorrow. In a mode
+/// of tmux the cursor is tmux's own, and tells nothing about the box.
+fn covered(look: &Look<'_>, layout: &Layout<'_>) -> Option<Evidence> {
+    let pane = look.pane().filter(|pane| !pane.in_mode)?;
+    let was_there = look.memory.input_shown_at.is_some() && !layout.is_blank() && look.dialog.is_none();
+    was_there.then(|| {
+        let prompt = prompt::unknown(layout);
+        let quote = format!(
+            "{} (the cursor is {})",
+            prompt.title,
+            if pane.cursor_visible { "shown" } else { "hidden" }
+        );
+        look.standing(Source::Screen, Claim::Covered { prompt }, &quote)
+    })
 }
