@@ -65,6 +65,15 @@ fn what_the_hook_says_completes_what_the_screen_shows() {
 }
 
 #[test]
+fn a_permission_names_the_command_that_is_shown_even_if_the_last_hook_was_about_another() {
+    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let look = || blank(1_000).title("✳ x").screen(&permission_screen("rm -r build"));
+    let (plain, told) = (prompt("claude", &look()), prompt("claude", &look().hook(hook)));
+    assert_eq!(told.command.as_deref(), Some("rm -r build"), "an answer is given to what is shown");
+    assert_eq!(plain.id, told.id);
+}
+
+#[test]
 fn a_hook_that_comes_after_the_dialog_and_tells_nothing_new_does_not_rename_it() {
     let look = || blank(1_000).title("✳ x");
     let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "make all"}});

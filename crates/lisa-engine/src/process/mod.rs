@@ -80,7 +80,15 @@ mod tests {
     fn variables_are_those_that_a_process_was_started_with() {
         let mut child =
             std::process::Command::new("sleep").arg("30").env("LISA_TEST_A", "x=y").spawn().unwrap();
-        let found = variables(child.id(), &["LISA_TEST_A", "LISA_TEST"]);
+        // A process that was only just forked may not have become the other program yet.
+        let mut found = Vec::new();
+        for _ in 0..500 {
+            found = variables(child.id(), &["LISA_TEST_A", "LISA_TEST"]);
+            if !found.is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(found, [("LISA_TEST_A".to_owned(), "x=y".to_owned())]);

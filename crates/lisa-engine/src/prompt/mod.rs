@@ -163,9 +163,13 @@ impl Subject {
 
 /// Fills in what the agent's own words know better than its screen. They often come a moment after the dialog, so the
 /// prompt is named anew only if they say what the screen does not show: whoever has read it before then still means it.
+///
+/// An answer is given to what is shown. Words that contradict it are about another prompt, the one before or the next
+/// of several tools that ask at once, and are left out.
 pub fn complete(profile: &Profile, mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
-    let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind) else { return prompt };
-    let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind && is_about(ask, &prompt)) else {
+        return prompt;
+    };
     let on_screen = [Some(&prompt.title), Some(&prompt.body), prompt.command.as_ref(), prompt.file.as_ref()];
     let on_screen: Vec<String> = on_screen.into_iter().flatten().map(|text| squeezed(text)).collect();
     let shown = |text: &Option<String>| {
@@ -183,6 +187,24 @@ pub fn complete(profile: &Profile, mut prompt: Prompt, ask: Option<&Ask>) -> Pro
         prompt.id = name(profile, &prompt);
     }
     prompt
+}
+
+/// Whether the agent's words can be about the prompt that is shown: a dialog folds a command, and names a file from the
+/// working folder on, but what it shows is part of what it asks.
+fn is_about(ask: &Ask, prompt: &Prompt) -> bool {
+    let part_of = |shown: &str, told: &str| {
+        let told = squeezed(told);
+        shown.split(['…', '⋯']).all(|part| told.contains(&squeezed(part)))
+    };
+    let agree = |shown: &Option<String>, told: &Option<String>| match (shown, told) {
+        (Some(shown), Some(told)) => part_of(shown, told) || part_of(told, shown),
+        _ => true,
+    };
+    agree(&prompt.command, &ask.command) && agree(&prompt.file, &ask.file)
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// The prompt that an agent says it has opened, where no screen shows it.
