@@ -344,12 +344,33 @@ fn a_session_whose_server_died_is_told_and_not_lost() {
     )
     .unwrap();
     assert!(until(SHORT, || lisa_engine::process::start_time(pid).is_none()));
+    // Its process hears of it a moment later; until then Lisa can only say that it can not look.
+    assert!(until(SHORT, || status(&engine, "lost").status != Status::Degraded));
     let session = status(&engine, "lost");
     assert_eq!((session.status, session.state), (Status::Crashed, StateName::Exited), "{}", session.reason);
     let removed = engine.cleanup().unwrap().removed;
     assert!(removed.iter().any(|removed| removed.name == "lost"), "{removed:?}");
     assert!(removed.iter().any(|removed| removed.kind == "socket"), "{removed:?}");
     assert!(!engine.exists("lost").unwrap());
+}
+
+#[test]
+fn a_session_of_another_server_is_not_called_crashed_and_is_not_cleaned_up() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&command("there", &["sleep", "600"])).unwrap();
+    let mut caller = lab.caller();
+    let socket = lab.path().join("another").into();
+    let pairs = lab.env.iter().map(|(k, v)| (k.clone(), v.clone()));
+    caller.env =
+        lisa_engine::config::Environment::from_pairs(pairs.chain([("LISA_TMUX_SOCKET".into(), socket)]));
+    let stranger = Engine::open(caller).unwrap();
+    let seen = status(&stranger, "there");
+    assert_eq!((seen.status, seen.reason.as_str()), (Status::Degraded, "pane_unreadable"));
+    let why = seen.signals.unwrap()["tmux_read_error"].as_str().unwrap().to_owned();
+    assert!(why.contains("LISA_TMUX_SOCKET"), "{why}");
+    assert_eq!(stranger.cleanup().unwrap().removed, []);
+    assert_ne!(status(&engine, "there").state, StateName::Exited, "it was left alone");
 }
 
 #[test]

@@ -121,6 +121,11 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         mode: session.meta.mode,
         pane: match &session.pane {
             Some(row) => Reading::Seen(row.pane.clone()),
+            None if session.elsewhere() => Reading::Unavailable {
+                why: "this tmux server does not have the session, but its process lives: LISA_TMUX_SOCKET may be \
+                      another than when it was started"
+                    .to_owned(),
+            },
             None => Reading::Absent,
         },
         screen: screens.plain,

@@ -23,8 +23,14 @@ impl Sighting {
     pub fn alive(&self) -> bool {
         match &self.pane {
             Some(row) => !row.pane.dead,
-            None => self.starting(),
+            None => self.starting() || self.elsewhere(),
         }
+    }
+
+    /// Whether its process runs although this tmux server does not have it: it belongs to another, or has outlived its
+    /// own.
+    pub fn elsewhere(&self) -> bool {
+        self.pane.is_none() && self.meta.pane.is_some_and(crate::process::Identity::alive)
     }
 
     /// Whether somebody is starting it right now.
