@@ -21,6 +21,9 @@ const EVENTS_MAX: usize = 200;
 const BEAT: Duration = Duration::from_millis(50);
 const PROGRESS: Duration = Duration::from_secs(1);
 
+/// How long a prompt that was announced may take to be drawn. Until then nobody can read its options.
+const DRAWN_MS: i64 = 1_500;
+
 /// What a wait is for.
 #[derive(Debug, Clone, PartialEq)]
 enum Until {
@@ -57,6 +60,10 @@ impl Until {
 
     /// Whether a session as it stands satisfies the wait.
     fn holds(&self, session: &Session) -> bool {
+        !is_being_drawn(session) && self.fits(session)
+    }
+
+    fn fits(&self, session: &Session) -> bool {
         match self {
             Self::Attention => {
                 let settled = !matches!(session.state, StateName::Starting | StateName::Working);
@@ -292,7 +299,14 @@ fn not_ahead(since: u64, now: u64) -> Result<u64> {
 
 /// Whether a turn can not end before somebody answers what it asks.
 fn blocked(sessions: &[Session], turn: &str) -> bool {
-    sessions.iter().any(|session| session.turn.as_deref() == Some(turn) && session.prompt.is_some())
+    let asks = |session: &Session| session.prompt.is_some() && !is_being_drawn(session);
+    sessions.iter().any(|session| session.turn.as_deref() == Some(turn) && asks(session))
+}
+
+/// Whether the agent has just announced a prompt that its screen does not show yet: whoever waits wants to answer it.
+fn is_being_drawn(session: &Session) -> bool {
+    let age_ms = || jiff::Timestamp::now().as_millisecond() - session.since.as_millisecond();
+    session.prompt.as_ref().is_some_and(|prompt| prompt.options.is_empty()) && age_ms() < DRAWN_MS
 }
 
 fn line(sessions: &[Session]) -> String {
@@ -349,5 +363,35 @@ impl Watch {
     /// Where the stream stands.
     pub fn cursor(&self) -> u64 {
         self.held.last().map_or(self.cursor, |event| event.cursor - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asking(since: jiff::Timestamp, options: serde_json::Value) -> Session {
+        serde_json::from_value(json!({
+            "name": "s", "agent": "demo", "status": "waiting_input", "state": "awaiting_permission",
+            "attention": "needs_you", "reason": "event_asking", "confidence": "likely", "source": "hook",
+            "since": since, "idle_ms": 0, "started_at": since, "mode": "interactive", "cwd": "/", "project": "p",
+            "project_hash": "0", "depth": 0, "host": "h", "run_id": "r", "turn": "s#1",
+            "prompt": {"id": "1", "kind": "permission", "title": "t", "options": options},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_prompt_ends_a_wait_when_it_can_be_answered_or_should_long_be_shown() {
+        let now = jiff::Timestamp::now();
+        let option = json!([{"key": "1", "label": "Yes", "selected": true, "effect": "allow_once"}]);
+        let announced = asking(now, json!([]));
+        assert!(!Until::Attention.holds(&announced), "nobody could choose an option yet");
+        assert!(!blocked(&[announced], "s#1"));
+        assert!(Until::Attention.holds(&asking(now, option.clone())));
+        assert!(blocked(&[asking(now, option)], "s#1"));
+        let long_ago = now - Duration::from_secs(5);
+        assert!(Until::Attention.holds(&asking(long_ago, json!([]))), "it is said even if it is never shown");
     }
 }
