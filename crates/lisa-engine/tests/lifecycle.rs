@@ -74,8 +74,10 @@ fn the_agent_is_the_panes_own_process_with_its_callers_environment() {
         assert!(file == "output.txt" || !String::from_utf8_lossy(&bytes).contains("s3cret"), "{file}");
     }
     let session = engine.spawn(&command("direct", &["sleep", "60"])).unwrap().session;
-    let row = lab.tmux().panes(true).unwrap().into_iter().find(|row| row.session == "direct").unwrap();
-    assert_eq!((row.pane.command.as_str(), Some(row.pane.pid)), ("sleep", session.pid));
+    // It becomes the agent a moment after it has been told what to run, and stays the same process.
+    let pane = || lab.tmux().pane_of("direct", true).unwrap().unwrap().pane;
+    assert!(until(SHORT, || pane().command == "sleep"), "{:?}", pane());
+    assert_eq!(Some(pane().pid), session.pid);
 }
 
 #[test]

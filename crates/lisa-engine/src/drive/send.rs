@@ -295,7 +295,11 @@ impl Driver<'_> {
             match self.may_enter(&judged) {
                 Some(Ok(())) => {}
                 Some(Err(refusal)) => return Ok(Some(refusal)),
-                None => return Ok(Some(Refusal::NotReady)),
+                // It was there a moment ago: the box is being drawn anew.
+                None => {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
             }
             match self.press((&sighting, &judged), BOX_ROWS, &["Enter"])? {
                 Typed::Done => return Ok(None),
