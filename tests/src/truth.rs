@@ -195,7 +195,8 @@ pub struct Delay {
 /// Compares what Lisa said with the truth.
 pub fn compare(spans: &[Span], samples: &[Sample]) -> (Vec<Lie>, Vec<Delay>) {
     let (mut lies, mut delays) = (Vec::new(), Vec::new());
-    let counts = |span: &&Span| span.doing != Doing::Unsure && span.to - span.from >= SHORTEST_MS;
+    let counts =
+        |span: &&Span| span.doing != Doing::Unsure && span.to.saturating_sub(span.from) >= SHORTEST_MS;
     for span in spans.iter().filter(counts) {
         let within =
             samples.iter().filter(|sample| sample.done >= span.from && sample.done + LEAD_MS < span.to);

@@ -150,7 +150,16 @@ impl Driver<'_> {
     /// Chooses an option and, in a prompt that takes one, answers it.
     pub(super) fn choose(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
         match choice::way(page, option, &self.profile.keys) {
-            Way::Key => self.press_in(page, |_| Some(option.key.clone())).map(drop),
+            Way::Key => {
+                self.press_in(page, |_| Some(option.key.clone()))?;
+                // In some dialogs the key only marks the option: one that stands there, marked, gets its Enter.
+                let (gone, ..) =
+                    self.watch(YIELD_LIMIT, |_, judged| shows(judged, page).is_none().then_some(()))?;
+                if gone.is_none() {
+                    self.press_in(page, |shown| is_marked(shown, option).then(|| "Enter".to_owned()))?;
+                }
+                Ok(())
+            }
             Way::KeyEnter => {
                 self.press_in(page, |_| Some(option.key.clone()))?;
                 // Some dialogs take the digit alone as the answer.

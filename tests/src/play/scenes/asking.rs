@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use lisa_engine::api::View;
+
 use crate::agents::AgentKind;
 use crate::model_server::{Match, Reply};
-use crate::play::{Stage, script};
+use crate::play::{Actor, Stage, script};
 use crate::truth::{Deed, Doing};
 
 /// Has the agent ask whether it may make this pipe; the answer, and whether it made it.
@@ -59,8 +61,7 @@ pub(super) fn question(stage: &mut Stage<'_>) {
     let actor = stage.actor();
     if kind == AgentKind::Codex {
         // It asks questions only where it plans.
-        actor.until("ready");
-        actor.keys(&["BTab"]);
+        plan_mode(actor, true);
     }
     let sent = actor.send("export it");
     let asked = actor.blocked("awaiting_question");
@@ -75,8 +76,18 @@ pub(super) fn question(stage: &mut Stage<'_>) {
     let told = told.map(|item| item.request.results.join("\n")).unwrap_or_default();
     actor.check(told.contains("CSV") && !told.contains("JSON"), &format!("the model was told {told:?}"));
     if kind == AgentKind::Codex {
-        actor.keys(&["BTab"]);
+        plan_mode(actor, false);
     }
+}
+
+/// Has Codex plan, or do what it is told again.
+fn plan_mode(actor: &Actor<'_>, on: bool) {
+    actor.until("ready");
+    actor.keys(&["BTab"]);
+    let shown = crate::lab::until(crate::lab::PATIENCE, || {
+        actor.read(View::Screen).contains("Plan mode (shift+tab") == on
+    });
+    actor.check(shown, "the mode has changed");
 }
 
 pub(super) fn plan(stage: &mut Stage<'_>) {
@@ -94,8 +105,7 @@ pub(super) fn plan(stage: &mut Stage<'_>) {
     stage.lab.server.add_rule(Match::prompt("plan the repair"), replies);
     let actor = stage.enter(&request);
     if stage.kind == AgentKind::Codex {
-        actor.until("ready");
-        actor.keys(&["BTab"]);
+        plan_mode(&actor, true);
     }
     actor.send("plan the repair");
     if stage.kind == AgentKind::Codex {

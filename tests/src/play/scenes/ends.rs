@@ -119,6 +119,8 @@ pub(super) fn two_at_once(stage: &mut Stage<'_>) {
     server.add_rule(Match::prompt("and you").in_conversation("RIGHT"), script::slowly("Right again.", 2));
     let left = stage.enter(&stage.lab.request("left", Some("LEFT go")));
     left.eyes.only("LEFT");
+    // Two first starts in a fresh home break each other's database: the second waits for the first.
+    left.asked("LEFT go");
     let right = stage.enter(&stage.lab.request("right", Some("RIGHT go")));
     right.eyes.only("RIGHT");
     let asked = left.blocked("awaiting_permission");
