@@ -131,7 +131,9 @@ pub(super) fn background(stage: &mut Stage<'_>) {
         let told = stage.lab.server.wait(PATIENCE, |events| exchanges(events).iter().any(told));
         let actor = stage.actor();
         actor.check(told, "the agent told its model of the end");
-        actor.says("It is over.");
+        // It was ready before, too: only its words tell that this turn is over.
+        let over = || actor.status().last_message.as_deref() == Some("It is over.");
+        actor.check(crate::lab::until(PATIENCE, over), "the agent says that it is over");
     } else {
         thread::sleep(std::time::Duration::from_secs(6));
     }
