@@ -41,7 +41,7 @@ fn one_shot_and_resident_see_the_same() {
     let lab = Lab::new();
     let pane = lab.run(
         "one",
-        &["sh", "-c", "printf 'h\\303\\251llo \\033[31mred\\033[0m \\\\033[1m \\\\'; exec sleep 60"],
+        &["sh", "-c", "printf 'h\\303\\251llo \\033[31mred\\033[0m \\\\033[1m \\\\$HOME $HOME ${x} $(y) $_ $1 \\\\\\033]2;a $HOME\\007'; exec sleep 60"],
     );
     let [fork, control] = both(&lab);
     assert!(until(SHORT, || fork.screens(&[&pane], false).unwrap()[0]

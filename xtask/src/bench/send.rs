@@ -139,14 +139,23 @@ impl Lane<'_> {
                 ..SendRequest::default()
             };
             let began = Instant::now();
-            let receipt = self.engine.send(&request)?.receipt;
+            let answer = self.engine.send(&request)?;
+            let (receipt, state) = (answer.receipt, answer.state);
             let took = began.elapsed();
             let submitted = receipt.delivered == Delivery::Submitted;
             sent.push(Sent { size, took, submitted, exact: false });
             expected.push(as_documented(&text));
             match receipt.turn {
                 Some(turn) => self.wait(turn)?,
-                None => return Err(Failure::new(format!("a prompt was not taken: {:?}", receipt.refusal))),
+                None => {
+                    let why = receipt.refusal.map_or("nobody knows why", |refusal| refusal.as_str());
+                    let hint = receipt.hint.unwrap_or_default();
+                    return Err(Failure::new(format!(
+                        "a prompt was not taken: {why}; {} is {state}",
+                        self.name
+                    ))
+                    .hint(hint));
+                }
             }
         }
         let mut arrived: BTreeMap<String, usize> = BTreeMap::new();
@@ -206,7 +215,8 @@ fn prompt(dice: &mut Dice) -> (&'static str, String) {
     (name, text)
 }
 
-/// What is documented to arrive: line ends as newlines, and no other control bytes than tab and newline.
+/// What is documented to arrive: line ends as newlines, no other control bytes than tab and newline, and no backslash
+/// right before the Enter.
 fn as_documented(text: &str) -> String {
     let mut arrives = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -220,6 +230,9 @@ fn as_documented(text: &str) -> String {
             '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {}
             _ => arrives.push(char),
         }
+    }
+    if arrives.ends_with('\\') {
+        arrives.push(' ');
     }
     arrives
 }

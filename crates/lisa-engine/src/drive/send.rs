@@ -120,7 +120,10 @@ impl Driver<'_> {
             Gate::NotYet if !self.engine.is_cancelled() => None,
             gate => Some(gate),
         };
-        let text = without_controls(text);
+        let mut text = without_controls(text);
+        if self.profile.keys.continues.as_deref().is_some_and(|sign| text.ends_with(sign)) {
+            text.push(' ');
+        }
         if let Some(sign) = self.profile.keys.shell.as_deref().filter(|sign| text.starts_with(sign)) {
             return Err(Error::invalid(
                 format!(

@@ -177,6 +177,8 @@ pub struct Keys {
     pub dismiss: String,
     /// The key that empties the input box.
     pub clear: String,
+    /// What at the end of a text makes a line break of the Enter behind it. Such a text gets a space at its end.
+    pub continues: Option<String>,
     /// What begins a text that the agent would run as a command of the shell, without asking anybody. Such a text is
     /// not sent as a prompt.
     pub shell: Option<String>,
@@ -194,6 +196,7 @@ impl Default for Keys {
             interrupt: "Escape".to_owned(),
             dismiss: "Escape".to_owned(),
             clear: "C-u".to_owned(),
+            continues: None,
             shell: None,
             enter_delay_ms: 100,
             submit_timeout_ms: 5_000,

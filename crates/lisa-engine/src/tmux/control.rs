@@ -127,14 +127,15 @@ impl Control {
     }
 }
 
-/// Undoes what control mode makes of a buffer: `\ooo` for control bytes, and a doubled backslash.
+/// Undoes what control mode makes of a buffer: `\ooo` for control bytes, a doubled backslash, and one before a `$` that
+/// a shell would take for a variable.
 fn unescape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some((&first, tail)) = rest.split_first() {
         let byte;
         (byte, rest) = match tail {
-            [b'\\', after @ ..] if first == b'\\' => (b'\\', after),
+            [escaped @ (b'\\' | b'$'), after @ ..] if first == b'\\' => (*escaped, after),
             [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] if first == b'\\' => {
                 ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), after)
             }
