@@ -367,7 +367,26 @@ fn start_up_dialogs_are_answered_only_with_the_callers_word() {
     assert_eq!(answers(&lab, "bypass")[0]["choice"], "Yes, I accept");
 }
 
-/// No hook tells of a dialog at the start, and a look once a second would find it half a second late.
+#[test]
+fn a_prompt_that_a_dialog_holds_back_is_queued_and_taken_up_after_the_answer() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut request = demo(&lab, "held", Some("!say hello"));
+    request.args.push("--ask-trust".to_owned());
+    let receipt = engine.spawn(&request).unwrap().receipt.unwrap();
+    assert_eq!((receipt.delivered, receipt.hint.is_some()), (Delivery::Queued, true), "{receipt:?}");
+    assert_eq!(prompts(&lab, "held"), Vec::<String>::new());
+    answer(&engine, "held", "1");
+    let request = WaitRequest {
+        sessions: vec!["held".to_owned()],
+        turn: receipt.turn,
+        timeout_s: Some(20.0),
+        ..WaitRequest::default()
+    };
+    assert!(!wait(&engine, &request).timed_out);
+    assert_eq!(prompts(&lab, "held"), ["!say hello"]);
+}
+
 #[test]
 fn a_policy_decides_without_keys_and_says_so() {
     let lab = Lab::new();

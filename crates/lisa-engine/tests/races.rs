@@ -128,6 +128,7 @@ fn an_answer_to_a_prompt_that_is_gone_presses_nothing() {
     assert_eq!(answers(&lab, "race").len(), 2);
 }
 
+/// No hook tells of a dialog at the start, and a look once a second would find it half a second late.
 #[test]
 fn a_dialog_at_the_start_is_known_at_once() {
     let lab = Lab::new();

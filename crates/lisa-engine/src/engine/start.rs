@@ -106,6 +106,15 @@ impl Engine {
         }
         let (sighting, judged) = self.look_at(&started.meta.name)?;
         let session = self.describe(&sighting, &judged, false);
+        let began = judged.record.turn.as_ref().is_some_and(|turn| turn.running);
+        let held_back = session.prompt.as_ref().is_some_and(|prompt| prompt.dialog.is_some()) && !began;
+        if let Some(receipt) =
+            receipt.as_mut().filter(|receipt| held_back && receipt.delivered == Delivery::Submitted)
+        {
+            receipt.delivered = Delivery::Queued;
+            receipt.hint =
+                Some("the agent takes it up once the dialog that is open has been answered".to_owned());
+        }
         let cursor = self.cursor()?;
         Ok(SpawnResponse { next: next_step(&session, cursor), session, receipt, cursor })
     }
