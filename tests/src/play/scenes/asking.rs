@@ -1,6 +1,7 @@
 //! What agents ask, and how it is answered.
 
 use std::fs;
+use std::time::Duration;
 
 use lisa_engine::api::View;
 
@@ -8,6 +9,11 @@ use crate::agents::AgentKind;
 use crate::model_server::{Match, Reply};
 use crate::play::{Actor, Stage, script};
 use crate::truth::{Deed, Doing};
+
+/// How long a switch of the mode may take to show, how long it must hold, and how often it is tried.
+const SWITCH: Duration = Duration::from_secs(5);
+const HOLDS: Duration = Duration::from_millis(500);
+const SWITCHES_MAX: usize = 4;
 
 /// Has the agent ask whether it may make this pipe; the answer, and whether it made it.
 fn permission(stage: &mut Stage<'_>, prompt: &str, pipe: &str, choice: &str, deed: Deed) -> bool {
@@ -81,13 +87,22 @@ pub(super) fn question(stage: &mut Stage<'_>) {
 }
 
 /// Has Codex plan, or do what it is told again.
+///
+/// What is switched in its first moments Codex takes back itself, when it has read its settings: it says that it plans,
+/// and then does not. So whoever wants a mode looks whether it holds, as a person would.
 fn plan_mode(actor: &Actor<'_>, on: bool) {
     actor.until("ready");
-    actor.keys(&["BTab"]);
-    let shown = crate::lab::until(crate::lab::PATIENCE, || {
-        actor.read(View::Screen).contains("Plan mode (shift+tab") == on
-    });
-    actor.check(shown, "the mode has changed");
+    let shows = || actor.read(View::Screen).contains("Plan mode (shift+tab") == on;
+    for _ in 0..SWITCHES_MAX {
+        actor.keys(&["BTab"]);
+        if crate::lab::until(SWITCH, shows) {
+            std::thread::sleep(HOLDS);
+            if shows() {
+                return;
+            }
+        }
+    }
+    actor.check(false, "the mode has changed");
 }
 
 pub(super) fn plan(stage: &mut Stage<'_>) {
