@@ -406,6 +406,36 @@ fn a_client_that_a_killed_owner_left_behind_is_ended_by_the_next_one_who_connect
     kept.wait().unwrap();
 }
 
+/// Whoever stopped reading in the middle of a reply, and was killed, has left a client that keeps the server.
+#[test]
+fn a_server_can_be_ended_although_one_of_its_clients_has_lost_its_reader() {
+    use std::io::Write;
+    let lab = Lab::new();
+    lab.run("bystander", &["sleep", "60"]);
+    let mut client = std::process::Command::new("tmux")
+        .arg("-S")
+        .arg(lab.path().join("tmux"))
+        .args(["-C", "attach-session", "-f", "no-output", "-t", "=_lisa"])
+        .env("LISA_CLIENT_OF", "1:0")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // More than a pipe holds, and nobody reads it.
+    let mut stdin = client.stdin.take().unwrap();
+    for _ in 0..50 {
+        stdin.write_all(b"list-commands\n").unwrap();
+    }
+    stdin.write_all(b"set-buffer -b all done\n").unwrap();
+    let buffers = || lab.tmux().call(&[Cmd::new("list-buffers").args(["-F", "#{buffer_name}"])]).unwrap();
+    assert!(until(SHORT, || buffers().unwrap()[0].as_ref().unwrap() == b"all\n"), "{:?}", buffers());
+    drop((stdin, client.stdout.take()));
+    let ended = lab.tmux().end_server(Duration::from_secs(5));
+    let _ = client.kill();
+    client.wait().unwrap();
+    assert!(ended.unwrap(), "the server lives on");
+}
+
 #[test]
 fn clients_that_attach_while_sessions_begin_and_end_do_not_bring_the_server_down() {
     let lab = Lab::new();

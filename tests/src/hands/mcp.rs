@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lisa_engine::api::{AnswerRequest, SendRequest, SpawnRequest, View};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,9 @@ use crate::lab::{self, Lab};
 /// Longer than any one call may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long a server may take to end when nobody speaks to it any more.
+const GONE: Duration = Duration::from_secs(20);
+
 /// A client with a server of its own.
 pub struct Mcp {
     wire: RefCell<Wire>,
@@ -23,7 +26,8 @@ pub struct Mcp {
 
 struct Wire {
     server: Child,
-    input: ChildStdin,
+    /// Closed when the client goes.
+    input: Option<ChildStdin>,
     output: Receiver<Value>,
     last: u64,
 }
@@ -45,7 +49,7 @@ impl Mcp {
                 }
             }
         });
-        let input = server.stdin.take().unwrap();
+        let input = server.stdin.take();
         let mut wire = Wire { server, input, output, last: 0 };
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "scenarios", "version": "0"}});
@@ -72,7 +76,8 @@ impl Mcp {
 
 impl Wire {
     fn say(&mut self, message: &Value) {
-        writeln!(self.input, "{message}").and_then(|()| self.input.flush()).unwrap();
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").and_then(|()| input.flush()).unwrap();
     }
 
     fn request(&mut self, method: &str, params: Value) -> Told<Value> {
@@ -94,8 +99,15 @@ impl Wire {
 impl Drop for Mcp {
     fn drop(&mut self) {
         let wire = self.wire.get_mut();
+        wire.input = None;
+        let told = Instant::now();
+        while matches!(wire.server.try_wait(), Ok(None)) && told.elapsed() < GONE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let stayed = matches!(wire.server.try_wait(), Ok(None));
         let _ = wire.server.kill();
         let _ = wire.server.wait();
+        assert!(!stayed || std::thread::panicking(), "the server did not end when its client went away");
     }
 }
 

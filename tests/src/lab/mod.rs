@@ -21,8 +21,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use lisa_engine::api::{KillAllRequest, SpawnRequest};
-use lisa_engine::config::Environment;
+use lisa_engine::config::{Environment, Socket};
 use lisa_engine::engine::{Caller, Engine};
+use lisa_engine::tmux::Tmux;
 
 pub use child::Child;
 pub(crate) use eyes::now_ms;
@@ -129,12 +130,16 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         let ended = self.engine.kill_all(&KillAllRequest { force: true, ..KillAllRequest::default() });
-        let socket = self.home.path().join("t");
-        // The door to tmux is Lisa's, but Lisa leaves its server running when the last session ends.
-        let _ = std::process::Command::new("tmux").arg("-S").arg(socket).arg("kill-server").output();
-        if let (Err(error), false) = (ended, std::thread::panicking()) {
+        // Lisa leaves its server running when the last session ends.
+        let socket = Socket::Path(self.home.path().join("t"));
+        let gone = Tmux::new(socket, &self.caller().env).and_then(|tmux| tmux.end_server(PATIENCE));
+        if std::thread::panicking() {
+            return;
+        }
+        if let Err(error) = ended {
             panic!("the lab's sessions could not be ended: {error}");
         }
+        assert!(matches!(gone, Ok(true)), "the lab's tmux server did not end: {gone:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use lisa_engine::{
     config::{Environment, Socket},
     tmux::{Cmd, Tmux},
 };
-use std::{path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command, time::Duration};
 
 /// Fills a screen and then does nothing, as an agent that waits for somebody does.
 const IDLE: &str = "i=0; while [ $i -lt 50 ]; do echo \"line $i of a screen that an agent might have left\"; \
@@ -22,6 +22,8 @@ const BUSY: &str = "i=0; while :; do echo \"line $i of what an agent might say a
 const BUSY_EVERY: usize = 10;
 /// How many sessions are started with one command line.
 const BATCH: usize = 25;
+/// How long the server may take to end.
+const GONE: Duration = Duration::from_secs(5);
 
 /// A private tmux server and its sessions. Dropping it ends them.
 #[derive(Debug)]
@@ -76,7 +78,8 @@ impl Herd {
 impl Drop for Herd {
     fn drop(&mut self) {
         // What does not go by itself, the scratch folder ends.
-        let _ = self.tmux(&["kill-server"]);
+        let tmux = Tmux::new(self.engine_socket(), &Environment::of_this_process());
+        let _ = tmux.and_then(|tmux| tmux.end_server(GONE));
     }
 }
 

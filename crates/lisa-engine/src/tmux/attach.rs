@@ -18,7 +18,7 @@ use std::{
 /// How long to wait for others. Whoever has waited that long goes on: a crash is unlikely, waiting for ever is worse.
 const LIMIT: Duration = Duration::from_secs(2);
 /// How long a client may take to leave.
-const LEAVE: Duration = Duration::from_millis(300);
+pub(super) const LEAVE: Duration = Duration::from_millis(300);
 /// Commands of Lisa's that tmux tells its control clients of.
 const TOLD: &[&str] = &["new-session", "kill-session"];
 

@@ -5,13 +5,16 @@
 //! server, even after `kill-server`. So each client bears the mark of its owner, and the next one who connects ends
 //! those whose owner is gone.
 
-use super::{Cmd, Reply, Tmux, Version};
+use super::{Cmd, Reply, Tmux, Version, attach::LEAVE, fork};
 use crate::{
     error::Result,
     process::{self, Handle, Identity},
 };
 use rustix::process::Signal;
-use std::process::Command;
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 /// The variable in a client's environment that names its owner.
 const OWNER: &str = "LISA_CLIENT_OF";
@@ -50,12 +53,17 @@ pub(super) fn list() -> Cmd {
 
 /// Ends every listed client whose owner is gone; says how many those were.
 pub(super) fn end_orphans(listed: &Reply) -> usize {
-    let Ok(listed) = listed else { return 0 };
+    let clients = marked(listed).into_iter();
+    clients.filter(|(handle, owner)| is_gone(owner) && handle.signal(Signal::KILL).is_ok()).count()
+}
+
+/// The listed clients that are Lisa's, each with the mark of its owner.
+fn marked(listed: &Reply) -> Vec<(Handle, String)> {
+    let Ok(listed) = listed else { return Vec::new() };
     let text = String::from_utf8_lossy(listed);
     let pids = text.lines().filter_map(|line| line.trim().parse::<u32>().ok());
     // Held before its mark is read: what is ended is what was marked, even if the number is given to another.
-    let held = pids.filter_map(|pid| Some((Handle::open(pid).ok()?, process::variable(pid, OWNER)?)));
-    held.filter(|(handle, owner)| is_gone(owner) && handle.signal(Signal::KILL).is_ok()).count()
+    pids.filter_map(|pid| Some((Handle::open(pid).ok()?, process::variable(pid, OWNER)?))).collect()
 }
 
 /// Whether the process that a mark names has ended. A mark that can not be read names nobody.
@@ -87,5 +95,29 @@ impl Tmux {
     pub fn end_orphaned_clients(&self) -> Result<usize> {
         let replies = self.call(&[list()])?.unwrap_or_default();
         Ok(replies.first().map_or(0, end_orphans))
+    }
+    /// Ends the server with every session in it, and waits until it is gone; says whether it is.
+    ///
+    /// A server goes only after its last client. Those of Lisa's that do not leave when they are told to are ended.
+    pub fn end_server(&self, limit: Duration) -> Result<bool> {
+        let pid = Cmd::new("display-message").args(["-p", "#{pid}"]);
+        let Some(replies) = self.call(&[pid, list()])? else { return Ok(true) };
+        let [Ok(pid), listed] = replies.as_slice() else { return Ok(false) };
+        let pid = String::from_utf8_lossy(pid).trim().parse().ok();
+        let Some(server) = pid.and_then(Identity::of) else { return Ok(true) };
+        let clients = marked(listed);
+        // It may go before it has answered.
+        let _ = fork::call(self, &[Cmd::new("kill-server")]);
+        let told = Instant::now();
+        while server.alive() && told.elapsed() < limit {
+            if told.elapsed() > LEAVE {
+                for (client, _) in &clients {
+                    // It may have left in the meantime.
+                    let _ = client.signal(Signal::KILL);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(!server.alive())
     }
 }

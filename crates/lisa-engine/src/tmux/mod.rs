@@ -111,7 +111,10 @@ impl Tmux {
         match self.control.as_ref().map(|control| control.call_atomic(self, commands)).transpose()?.flatten()
         {
             Some(reply) => Ok(Some(reply)),
-            None => fork::call_atomic(self, commands),
+            None => {
+                let _alone = self.hold_for(commands);
+                fork::call_atomic(self, commands)
+            }
         }
     }
 

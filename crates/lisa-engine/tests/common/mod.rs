@@ -98,13 +98,9 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        let Some(pid) = self.server_pid() else { return };
-        // A test that kills processes leaves their clients, and the server ends only after them.
-        let _ = self.tmux().end_orphaned_clients();
-        let _ = self.tmux().call(&[Cmd::new("kill-server")]);
-        let gone = until(Duration::from_secs(5), || lisa_engine::process::start_time(pid).is_none());
-        if !gone && !std::thread::panicking() {
-            panic!("the tmux server {pid} of this test did not end");
+        let ended = self.tmux().end_server(Duration::from_secs(5));
+        if !matches!(ended, Ok(true)) && !std::thread::panicking() {
+            panic!("the tmux server of this test did not end: {ended:?}");
         }
     }
 }

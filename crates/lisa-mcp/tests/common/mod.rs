@@ -4,6 +4,10 @@
 
 pub mod http;
 
+use lisa_engine::{
+    config::{Environment, Socket},
+    tmux::Tmux,
+};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -49,25 +53,19 @@ impl World {
         self.tmux(&["display-message", "-p", "#{pid}"])?.parse().ok()
     }
 
-    /// Ends this world's tmux server, by its process id, and waits until it is gone.
+    /// Ends this world's tmux server, and waits until it is gone.
     pub fn end_tmux(&self) {
-        let Some(pid) = self.tmux_pid() else { return };
-        let _ = Command::new("kill").arg(pid.to_string()).status();
-        let began = Instant::now();
-        while self.tmux_pid() == Some(pid) {
-            assert!(began.elapsed() < PATIENCE, "the tmux server {pid} of this test did not end");
-            std::thread::sleep(Duration::from_millis(10));
+        let tmux = Tmux::new(Socket::Path(self.path().join("tmux")), &Environment::of_this_process());
+        let gone = tmux.and_then(|tmux| tmux.end_server(PATIENCE));
+        if !std::thread::panicking() {
+            assert!(matches!(gone, Ok(true)), "the tmux server of this test did not end: {gone:?}");
         }
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.end_tmux();
-        } else if let Some(pid) = self.tmux_pid() {
-            let _ = Command::new("kill").arg(pid.to_string()).status();
-        }
+        self.end_tmux();
     }
 }
 

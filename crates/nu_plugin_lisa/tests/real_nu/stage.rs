@@ -1,5 +1,9 @@
 //! A place to run Nushell in, with sessions to look at.
 
+use lisa_engine::{
+    config::{Environment, Socket},
+    tmux::Tmux,
+};
 use serde_json::Value as Json;
 use std::{
     ffi::OsString,
@@ -206,21 +210,11 @@ impl Drop for Stage {
     }
 }
 
-/// Ends the tmux server behind a socket, if there is one, and waits until it is gone: by its process, so that no
-/// other server can be meant.
+/// Ends the tmux server behind a socket, if there is one, and waits until it is gone.
 pub(crate) fn end_server(socket: &Path) {
-    let asked = Command::new("tmux").arg("-S").arg(socket).args(["display-message", "-p", "#{pid}"]).output();
-    let Ok(pid) = asked.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) else {
-        return;
-    };
-    if pid.is_empty() {
-        return;
-    }
-    let alive =
-        || Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    let began = Instant::now();
-    let _ = Command::new("kill").args(["-TERM", &pid]).status();
-    while alive() && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(10));
+    let tmux = Tmux::new(Socket::Path(socket.to_owned()), &Environment::of_this_process());
+    let gone = tmux.and_then(|tmux| tmux.end_server(Duration::from_secs(10)));
+    if !std::thread::panicking() {
+        assert!(matches!(gone, Ok(true)), "the tmux server of this test did not end: {gone:?}");
     }
 }
