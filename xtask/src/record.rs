@@ -30,15 +30,7 @@ const COMMITTED: &str = "tests/recordings";
 /// `cargo xtask record`.
 pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut release = Release::Pinned;
-    if let Some(at) = words.iter().position(|word| *word == "--agents") {
-        release = match words.get(at + 1) {
-            Some(&"latest") => Release::Latest,
-            Some(&"pinned") => Release::Pinned,
-            _ => return Err(Failure::new("`--agents` takes `latest` or `pinned`")),
-        };
-        words.drain(at..at + 2);
-    }
+    let release = Release::taken_from(&mut words)?;
     refuse_unknown(&words, &["--agents"])?;
     let folder = match words.as_slice() {
         [] => context.target.join("recordings"),

@@ -4,6 +4,7 @@
 use crate::{
     context::Context,
     failure::{Failure, Result},
+    progress::Progress,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
@@ -16,6 +17,8 @@ use std::{
 };
 
 const TICK: Duration = Duration::from_millis(100);
+/// How long a build may take, from nothing on a slow machine.
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How long a program may take to end once asked to.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long output may trickle in after the program's end, from children that still hold its output.
@@ -73,6 +76,29 @@ pub(crate) fn watch(
             )));
         }
     }
+}
+
+/// Runs a program to its end, shows what it is at, and gives back what it wrote; its failure is one here.
+pub(crate) fn through(
+    context: &Context,
+    command: Command,
+    limit: Duration,
+    doing: &str,
+) -> Result<Vec<String>> {
+    let mut progress = Progress::start(context.terminal, doing);
+    let mut said = Vec::new();
+    let status = watch(context, command, limit, &mut |event| match event {
+        Event::Line(line) => {
+            progress.doing(line.trim());
+            said.push(line.to_owned());
+        }
+        Event::Tick => progress.tick(),
+    })?;
+    drop(progress);
+    if status.success() {
+        return Ok(said);
+    }
+    Err(Failure::new(format!("{}: {status}\n{}", doing.trim(), said.join("\n"))))
 }
 
 /// Runs a program that takes moments, and gives back what it wrote. A failure of the program is an answer, too.

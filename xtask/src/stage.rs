@@ -2,13 +2,7 @@
 //!
 //! Nothing here sees the user's sessions, and nothing of it is left when it is dropped.
 
-use crate::{
-    context::Context,
-    failure::{Failure, Result},
-    progress::Progress,
-    run::{self, Event},
-    scratch::Scratch,
-};
+use crate::{context::Context, failure::Result, run, scratch::Scratch};
 use lisa_engine::{
     api::SpawnRequest,
     config::Environment,
@@ -17,10 +11,7 @@ use lisa_engine::{
 use std::{
     env,
     path::{Path, PathBuf},
-    time::Duration,
 };
-
-const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Programs to build before the curtain rises.
 pub(crate) struct Programs {
@@ -113,19 +104,6 @@ fn build(context: &Context, programs: &Programs) -> Result<PathBuf> {
     if programs.release {
         cargo.arg("--release");
     }
-    let mut progress = Progress::start(context.terminal, "building Lisa");
-    let mut said = Vec::new();
-    let status = run::watch(context, cargo, BUILD_LIMIT, &mut |event| match event {
-        Event::Line(line) => {
-            progress.doing(line.trim());
-            said.push(line.to_owned());
-        }
-        Event::Tick => progress.tick(),
-    })?;
-    if !status.success() {
-        drop(progress);
-        return Err(Failure::new(format!("Lisa does not build:\n{}", said.join("\n"))));
-    }
-    progress.finish("built Lisa");
+    run::through(context, cargo, run::BUILD_LIMIT, "building Lisa")?;
     Ok(context.target.join(if programs.release { "release" } else { "debug" }))
 }

@@ -95,6 +95,20 @@ pub(crate) enum Release {
     Latest,
 }
 
+impl Release {
+    /// Takes `--agents pinned|latest` out of a command line; without it, the pinned ones are meant.
+    pub(crate) fn taken_from(words: &mut Vec<&str>) -> Result<Self> {
+        let Some(at) = words.iter().position(|word| *word == "--agents") else { return Ok(Self::Pinned) };
+        let release = match words.get(at + 1) {
+            Some(&"latest") => Self::Latest,
+            Some(&"pinned") => Self::Pinned,
+            _ => return Err(Failure::new("`--agents` takes `latest` or `pinned`")),
+        };
+        words.drain(at..at + 2);
+        Ok(release)
+    }
+}
+
 /// A tool that is there.
 #[derive(Debug, Clone)]
 pub(crate) struct Ready {

@@ -21,8 +21,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
+/// How long a state file stands although nothing in it has changed but the time. Until then the time of the last look
+/// is left in the lock alone: a parent that asks again and again costs no file each time.
+const KEPT_MS: u64 = 1_000;
+
 /// What is kept of a session between looks: `state.json`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
     /// What the classifier remembers.
@@ -116,17 +120,27 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
         troubles.push(("state_read_error", why));
         Record::fresh(&session.meta.run_id)
     });
+    let kept_at = record.memory.observed_at;
+    if let Some(left) = lock.left() {
+        record.memory.looked_again(At(left));
+    }
     let before = Before { memory: &record.memory, turn_began: record.turn.as_ref().map(|turn| turn.began) };
     let mut look = observe::look(session, profile, before, screens, at);
     look.observation.lock_wait_ms = u64::try_from(lock.waited().as_millis()).unwrap_or(u64::MAX);
     look.observation.stream_errors.append(&mut troubles.clone());
-    let previous = record.memory.verdict.clone();
+    let kept = record.clone();
+    let previous = kept.memory.verdict.as_ref();
     let mut outcome = step(profile, std::mem::take(&mut record.memory), &look.observation);
     if !outcome.stale {
         outcome.memory.offsets.extend(look.offsets);
         record.memory = outcome.memory.clone();
-        note_changes(&mut record, session, previous.as_ref(), &outcome.verdict, at, bench.journal);
-        if let Err(error) = write_record(&session.folder, &record) {
+        note_changes(&mut record, session, previous, &outcome.verdict, at, bench.journal);
+        let recent = kept_at.is_some_and(|kept| at.since(kept) < KEPT_MS);
+        let written = match recent && record.is_only_later_than(&kept) {
+            true => lock.leave(at.0),
+            false => write_record(&session.folder, &record),
+        };
+        if let Err(error) = written {
             troubles.push(("state_read_error", error.to_string()));
         }
     } else {
@@ -157,6 +171,14 @@ impl Record {
     /// A record of a run that nobody has looked at yet.
     pub fn fresh(run_id: &str) -> Self {
         Self { run_id: run_id.to_owned(), ..Self::default() }
+    }
+
+    /// Whether nothing has happened since but time.
+    fn is_only_later_than(&self, before: &Self) -> bool {
+        let Self { memory, turn, turns, noted, outbox, outbox_since, run_id } = self;
+        memory.is_only_later_than(&before.memory)
+            && (turn, turns, noted) == (&before.turn, &before.turns, &before.noted)
+            && (outbox, outbox_since, run_id) == (&before.outbox, &before.outbox_since, &before.run_id)
     }
 
     /// Begins a turn and returns its id.
@@ -361,4 +383,49 @@ pub fn tell(folder: &Folder, events: &[Entry], since: u64, journal: &Journal) ->
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{profile::Profiles, session::Meta};
+
+    /// A session whose pane is gone, judged at these moments; what was said, and the state file after each.
+    fn judged_at(times: &[i64]) -> Vec<(Judged, String)> {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::at(dir.path()).unwrap();
+        let meta: Meta = serde_json::from_value(serde_json::json!({
+            "schema": 1, "name": "s", "agent": "generic", "mode": "interactive", "run_id": "r", "host": "h",
+            "cwd": "/", "project_root": "/", "depth": 0, "started_at": 0, "argv": [], "starter": null,
+            "size": { "columns": 80, "rows": 24 },
+        }))
+        .unwrap();
+        let session = Sighting { folder, meta, pane: None };
+        let profile = Profiles::load(None).unwrap().get("generic").unwrap();
+        let journal = Journal::at(&dir.path().join("state")).unwrap();
+        let bench = Bench { journal: &journal, lock_limit: Duration::from_secs(1) };
+        let look = |at: &i64| {
+            let judged = judge(&session, &profile, Screens::none(), At(*at), bench);
+            (judged, std::fs::read_to_string(session.folder.file("state.json")).unwrap())
+        };
+        times.iter().map(look).collect()
+    }
+
+    #[test]
+    fn a_look_that_finds_nothing_new_writes_no_file_until_a_second_has_passed() {
+        let looks = judged_at(&[60_000, 60_100, 60_200, 61_100]);
+        // The first notes events, the second that they are in the journal.
+        let [_, second, third, fourth] = looks.as_slice() else { unreachable!() };
+        assert_eq!(third.1, second.1);
+        assert_ne!(fourth.1, third.1);
+        assert_eq!(fourth.0.record.memory.observed_at, Some(At(61_100)));
+    }
+
+    #[test]
+    fn a_look_that_wrote_no_file_still_outdates_the_looks_before_it() {
+        let looks = judged_at(&[60_000, 60_100, 60_200, 60_150, 60_250]);
+        let stale: Vec<bool> = looks.iter().map(|(judged, _)| judged.outcome.stale).collect();
+        assert_eq!(stale, [false, false, false, true, false]);
+        assert_eq!(looks[2].1, looks[1].1, "the third look wrote a file");
+    }
 }

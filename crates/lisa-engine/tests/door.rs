@@ -55,6 +55,28 @@ fn one_shot_and_resident_see_the_same() {
 }
 
 #[test]
+fn a_pane_and_what_it_shows_come_in_one_exchange_and_the_plain_screen_with_them() {
+    let lab = Lab::new();
+    let print = "printf 'h\\303\\251 \\033[1;31mred\\033[44m   \\033[0m\\n\\033(0lqk\\033(B \\343\\201\\202\\n\\033[42m  '; exec sleep 60";
+    let pane = lab.run("one", &["sh", "-c", print]);
+    let [fork, control] = both(&lab);
+    let screen =
+        |tmux: &Tmux| String::from_utf8(tmux.screens(&[&pane], false).unwrap().remove(0).unwrap()).unwrap();
+    assert!(until(SHORT, || screen(&fork).contains('あ')), "{}", screen(&fork));
+    for tmux in [&fork, &control] {
+        let (row, shown) = tmux.pane_shown("one", &pane).unwrap();
+        assert_eq!(row.unwrap(), tmux.pane_of("one", true).unwrap().unwrap());
+        let shown = String::from_utf8(shown.unwrap()).unwrap();
+        assert!(shown.contains("\u{1b}[1m\u{1b}[31mred"), "{shown:?}");
+        assert_eq!(lisa_engine::observe::plain(&shown), screen(tmux));
+        // A pane that is not there is no reason not to name the one that is.
+        let (row, shown) = tmux.pane_shown("one", "%77").unwrap();
+        assert!(row.is_some_and(|row| row.pane_id == pane) && shown.is_err());
+        assert_eq!(tmux.pane_shown("on", &pane).unwrap().0, None);
+    }
+}
+
+#[test]
 fn one_command_that_fails_does_not_take_the_others_with_it() {
     let lab = Lab::new();
     let pane = lab.run("one", &["sleep", "60"]);

@@ -6,8 +6,12 @@
 // A test that can not go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
+use lisa_engine::observe::plain;
 use lisa_engine::profile::Profiles;
-use lisa_engine::recording::accuracy::{self, Score, Totals};
+use lisa_engine::recording::{
+    Timeline,
+    accuracy::{self, Score, Totals},
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -61,6 +65,22 @@ fn score_all() -> Vec<(String, String, Score)> {
     let mut scored = scored.into_inner().expect("a lock");
     scored.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
     scored
+}
+
+/// Lisa captures a screen once, with its escapes; these were captured twice, by tmux itself.
+#[test]
+fn a_screen_without_its_escapes_is_what_tmux_captures_without_them() {
+    let mut compared = 0;
+    for path in accuracy::recordings(&root().join("tests/recordings")) {
+        let file = std::fs::File::open(&path).expect("a recording can be read");
+        let timeline = Timeline::read(file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for row in timeline.rows {
+            let (Some(screen), Some(ansi)) = (row.screen, row.ansi) else { continue };
+            assert_eq!(plain(&ansi), screen.trim_end_matches('\n'), "{} at {} ms", path.display(), row.t);
+            compared += 1;
+        }
+    }
+    assert!(compared > 1_000, "the recordings have both of {compared} screens only");
 }
 
 #[test]

@@ -59,6 +59,9 @@ impl<'a> Actor<'a> {
     pub fn until(&self, word: &str) -> Seen {
         let told = self.hands.wait(&self.name, &Until::Word(word), PATIENCE.as_secs_f64());
         self.must(told, &format!("waiting for {word} of"));
+        if word != "working" {
+            linger();
+        }
         self.status()
     }
 
@@ -66,6 +69,7 @@ impl<'a> Actor<'a> {
     pub fn turn(&self, turn: &str) -> Seen {
         let told = self.hands.wait(&self.name, &Until::Turn(turn), PATIENCE.as_secs_f64());
         self.must(told, "waiting for the turn of");
+        linger();
         self.status()
     }
 
@@ -185,5 +189,12 @@ impl<'a> Actor<'a> {
 
     pub(super) fn judge(&self) -> Judgement {
         self.eyes.judge()
+    }
+}
+
+/// A recording must show what came, and not only that it came: what is judged in it has lasted for a while.
+fn linger() {
+    if crate::record::asked() {
+        thread::sleep(2 * A_WHILE);
     }
 }

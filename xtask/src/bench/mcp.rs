@@ -2,7 +2,7 @@
 //! beside a call that is refused at once and one round trip to tmux, in the same run.
 
 use super::{
-    BUILD_LIMIT, Options,
+    Options,
     report::{Cell, Column, Report},
     stats::Samples,
 };
@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     progress::Progress,
-    run::{self, Event},
+    run,
     scratch::Scratch,
     tools::{self, Release},
 };
@@ -146,18 +146,7 @@ fn row(report: &mut Report, what: &str, sessions: usize, samples: &Samples, memo
 fn build(context: &Context) -> Result<PathBuf> {
     let mut cargo = context.cargo();
     cargo.args(["build", "--release", "--package", "lisa-mcp"]);
-    let mut progress = Progress::start(context.terminal, "building the server, optimised");
-    let mut said = Vec::new();
-    let status = run::watch(context, cargo, BUILD_LIMIT, &mut |event| match event {
-        Event::Line(line) => {
-            progress.doing(line.trim());
-            said.push(line.to_owned());
-        }
-        Event::Tick => progress.tick(),
-    })?;
-    if !status.success() {
-        return Err(Failure::new(format!("it does not build:\n{}", said.join("\n"))));
-    }
+    run::through(context, cargo, run::BUILD_LIMIT, "building the server, optimised")?;
     Ok(context.target.join("release/lisa-mcp"))
 }
 

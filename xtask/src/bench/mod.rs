@@ -15,18 +15,15 @@ mod trial;
 use crate::{
     context::{Context, refuse_unknown},
     failure::{Failure, Result},
-    progress::Progress,
-    run::{self, Event},
-    scratch,
+    run, scratch,
     stage::Programs,
 };
 use report::Report;
-use std::{os::unix::process::CommandExt, process::Command, time::Duration};
+use std::{os::unix::process::CommandExt, process::Command};
 
 /// The programs that sessions run, as they would ship.
 const PROGRAMS: Programs =
     Programs { packages: &["lisa-engine", "demo-agent"], helper: &["lisa-helper"], release: true };
-const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// One measurement.
 struct Bench {
@@ -102,19 +99,7 @@ pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
 fn in_release(context: &Context, arguments: &[String]) -> Result<()> {
     let mut cargo = context.cargo();
     cargo.args(["build", "--release", "--package", "xtask"]);
-    let mut progress = Progress::start(context.terminal, "building what is measured, optimised");
-    let mut said = Vec::new();
-    let status = run::watch(context, cargo, BUILD_LIMIT, &mut |event| match event {
-        Event::Line(line) => {
-            progress.doing(line.trim());
-            said.push(line.to_owned());
-        }
-        Event::Tick => progress.tick(),
-    })?;
-    drop(progress);
-    if !status.success() {
-        return Err(Failure::new(format!("it does not build:\n{}", said.join("\n"))));
-    }
+    run::through(context, cargo, run::BUILD_LIMIT, "building what is measured, optimised")?;
     let program = context.target.join("release/xtask");
     let error = Command::new(&program).arg("bench").args(arguments).exec();
     Err(Failure::io("run", &program, &error))

@@ -9,8 +9,7 @@ use super::{
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    progress::Progress,
-    run::{self, Event},
+    run,
     scratch::Scratch,
     tools::{self, Release},
 };
@@ -45,7 +44,6 @@ const COMMANDS: &[(&str, &str)] = &[
 const LIST: &str = "lisa session list";
 /// How many events the journal holds when it is followed.
 const EVENTS: u64 = 10_000;
-const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 const RUN_LIMIT: Duration = Duration::from_secs(10 * 60);
 
 pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
@@ -97,22 +95,8 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
 fn build(context: &Context) -> Result<PathBuf> {
     let mut cargo = context.cargo();
     cargo.args(["build", "--release", "--package", "nu_plugin_lisa"]);
-    run_through(context, cargo, BUILD_LIMIT, "  building the plugin, optimised")?;
+    run::through(context, cargo, run::BUILD_LIMIT, "  building the plugin, optimised")?;
     Ok(context.target.join("release/nu_plugin_lisa"))
-}
-
-/// Runs a program and gives back what it wrote; its failure is one here.
-fn run_through(context: &Context, command: Command, limit: Duration, doing: &str) -> Result<Vec<String>> {
-    let mut progress = Progress::start(context.terminal, doing);
-    let mut said = Vec::new();
-    let status = run::watch(context, command, limit, &mut |event| match event {
-        Event::Line(line) => said.push(line.to_owned()),
-        Event::Tick => progress.tick(),
-    })?;
-    if status.success() {
-        return Ok(said);
-    }
-    Err(Failure::new(format!("{}: {status}\n{}", doing.trim(), said.join("\n"))))
 }
 
 /// A private Lisa, and a Nushell to look at it with.
@@ -133,7 +117,7 @@ impl Bench<'_> {
         let start =
             "1..$sessions | each {|i| lisa session spawn generic sleep 86400 --name $'bench-($i)' } | length";
         let script = format!("let sessions = {sessions}; {start}");
-        run_through(context, self.shell(&script), RUN_LIMIT, &format!("  starting {sessions} sessions"))?;
+        run::through(context, self.shell(&script), RUN_LIMIT, &format!("  starting {sessions} sessions"))?;
         Ok(())
     }
 
@@ -153,7 +137,7 @@ impl Bench<'_> {
             once.collect::<Vec<_>>().join("\n"),
         );
         let said =
-            run_through(context, self.shell(&script), RUN_LIMIT, &format!("  listing {sessions} sessions"))?;
+            run::through(context, self.shell(&script), RUN_LIMIT, &format!("  listing {sessions} sessions"))?;
         let mut samples: Vec<_> = COMMANDS.iter().map(|(name, _)| (*name, Samples::default())).collect();
         // The first turn warms everything up.
         for line in said.iter().skip(COMMANDS.len()) {
@@ -175,7 +159,7 @@ impl Bench<'_> {
         );
         let mut samples = Samples::default();
         for line in
-            run_through(context, self.shell(&script), RUN_LIMIT, "  following the journal")?.iter().skip(1)
+            run::through(context, self.shell(&script), RUN_LIMIT, "  following the journal")?.iter().skip(1)
         {
             samples.add(figures(line)?.1);
         }

@@ -58,15 +58,7 @@ fn plan(arguments: &[String]) -> Result<Plan> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let filter = arguments.get(end + 1..).unwrap_or_default().to_vec();
     let mut words: Vec<&str> = arguments.iter().take(end).map(String::as_str).collect();
-    let mut release = Release::Pinned;
-    if let Some(at) = words.iter().position(|word| *word == "--agents") {
-        release = match words.get(at + 1) {
-            Some(&"latest") => Release::Latest,
-            Some(&"pinned") => Release::Pinned,
-            _ => return Err(Failure::new("`--agents` takes `latest` or `pinned`")),
-        };
-        words.drain(at..at + 2);
-    }
+    let release = Release::taken_from(&mut words)?;
     refuse_unknown(&words, &["--agents", "--list"])?;
     if let Some(unknown) = words.iter().find(|word| !GROUPS.iter().any(|group| group.name == **word)) {
         return Err(Failure::new(format!("there is no group `{unknown}`"))

@@ -17,10 +17,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// More than most files hold.
+const USUAL: usize = 8 << 10;
+
 /// Makes a private folder with its parents, or checks that the one that is there is private.
 pub fn private_dir(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
-        Ok(_) => check_private_dir(path),
+        Ok(found) => check_private(path, &found),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(|error| Error::io("make", parent, &error))?;
@@ -38,8 +41,12 @@ pub fn private_dir(path: &Path) -> Result<()> {
 
 /// Checks that a folder is a real one, of this user, and closed to everybody else.
 pub fn check_private_dir(path: &Path) -> Result<()> {
-    let unsafe_dir = |what: String, hint: &str| Err(Error::new(Kind::UnsafeStateDir, what, hint));
     let found = fs::symlink_metadata(path).map_err(|error| Error::io("look at", path, &error))?;
+    check_private(path, &found)
+}
+
+fn check_private(path: &Path, found: &fs::Metadata) -> Result<()> {
+    let unsafe_dir = |what: String, hint: &str| Err(Error::new(Kind::UnsafeStateDir, what, hint));
     if found.is_symlink() {
         return unsafe_dir(
             format!("{} is a symbolic link, which is not followed", path.display()),
@@ -122,7 +129,8 @@ fn read_from(mut file: File, offset: u64, limit: u64) -> io::Result<Vec<u8>> {
     if offset > 0 {
         file.seek(io::SeekFrom::Start(offset))?;
     }
-    let mut bytes = Vec::new();
+    // Most files here are small: one read, and one more to see that nothing follows.
+    let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(usize::MAX).min(USUAL));
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

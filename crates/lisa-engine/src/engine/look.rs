@@ -4,9 +4,12 @@ use super::{Engine, now};
 use crate::{
     api::*,
     error::{Error, Kind, Result},
+    journal::Journal,
     judge::{self, Bench, Judged, timestamp},
+    observation::At,
     observe::Screens,
     session::{
+        Folder, Meta,
         find::{self, Sighting},
         names,
     },
@@ -21,46 +24,73 @@ const LINES_MAX: u32 = 2000;
 impl Engine {
     /// A session, by its name or a unique prefix or tag.
     pub fn status(&self, request: &SessionRequest) -> Result<Session> {
-        let name = find::meant(&self.store()?, &request.session)?;
-        let (sighting, judged) = self.look_at(&name)?;
+        let (folder, meta) = find::meant(&self.store()?, &request.session)?;
+        let (sighting, judged) = self.look_into(folder, meta)?;
         Ok(self.describe(&sighting, &judged, true))
     }
 
     /// Looks at one session.
     pub(crate) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
-        let sighting = find::exact(self.tmux(), &self.store()?, name)?;
-        let mut judged = self.judge(std::slice::from_ref(&sighting))?;
-        judged.pop().map(|judged| (sighting, judged)).ok_or_else(|| Error::not_found(name, &[]))
+        let store = self.store()?;
+        let Some((folder, meta)) = store.load(name)? else {
+            return Err(Error::not_found(name, &store.names()?));
+        };
+        self.look_into(folder, meta)
+    }
+
+    /// Looks at the session of a folder: one exchange with tmux, as long as its pane is the one it was started in.
+    fn look_into(&self, folder: Folder, meta: Meta) -> Result<(Sighting, Judged)> {
+        let at = now();
+        let (row, screen) = match &meta.pane_id {
+            Some(id) => self.tmux().pane_shown(&meta.name, id).map(|(row, shown)| (row, Some(shown)))?,
+            None => (self.tmux().pane_of(&meta.name, true)?, None),
+        };
+        let row = row.filter(|row| row.run_id == meta.run_id);
+        let sighting = Sighting { folder, meta, pane: row };
+        let shown =
+            sighting.pane.as_ref().is_some_and(|row| Some(&row.pane_id) == sighting.meta.pane_id.as_ref());
+        let judged = match screen.filter(|_| shown) {
+            Some(screen) => {
+                let journal = self.journal()?;
+                self.judge_shown(&sighting, Screens::from_reply(Some(screen)), at, &journal)?
+            }
+            None => {
+                let mut judged = self.judge(std::slice::from_ref(&sighting))?;
+                judged.pop().ok_or_else(|| Error::not_found(&sighting.meta.name, &[]))?
+            }
+        };
+        Ok((sighting, judged))
     }
 
     /// Captures and judges sessions, in order: one exchange with tmux for all screens.
     pub(crate) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
         let journal = self.journal()?;
-        let bench = Bench { journal: &journal, lock_limit: self.inner.config.lock_timeout };
         let panes: Vec<&str> = sightings
             .iter()
             .filter_map(|session| session.pane.as_ref())
             .map(|row| row.pane_id.as_str())
             .collect();
         let at = now();
-        let captures: Vec<Capture<'_>> = panes
-            .iter()
-            .flat_map(|pane| [false, true].map(|ansi| Capture { pane, ansi, history: 0 }))
-            .collect();
-        let mut replies = match self.tmux().captures(&captures) {
+        let mut replies = match self.tmux().screens(&panes, true) {
             Ok(replies) => replies.into_iter(),
-            Err(error) => vec![Err(error.to_string()); captures.len()].into_iter(),
+            Err(error) => vec![Err(error.to_string()); panes.len()].into_iter(),
         };
         let judged = sightings.iter().map(|session| {
             let screens = match session.pane {
-                Some(_) => Screens::from_replies(replies.next(), replies.next()),
+                Some(_) => Screens::from_reply(replies.next()),
                 None => Screens::none(),
             };
-            let profile = self.inner.profiles.get_or_generic(&session.meta.agent);
-            let profile = profile.ok_or_else(|| Error::not_found(&session.meta.agent, &[]))?;
-            Ok(judge::judge(session, &profile, screens, at, bench))
+            self.judge_shown(session, screens, at, &journal)
         });
         judged.collect()
+    }
+
+    /// Judges a session whose screen was captured at `at`.
+    fn judge_shown(&self, session: &Sighting, screens: Screens, at: At, journal: &Journal) -> Result<Judged> {
+        let bench = Bench { journal, lock_limit: self.inner.config.lock_timeout };
+        let profile = self.inner.profiles.get_or_generic(&session.meta.agent);
+        let profile = profile.ok_or_else(|| Error::not_found(&session.meta.agent, &[]))?;
+        Ok(judge::judge(session, &profile, screens, at, bench))
     }
 
     /// Every session in the words of the API.
@@ -213,8 +243,8 @@ impl Engine {
 
     /// Why Lisa says what it says about a session.
     pub fn explain(&self, request: &SessionRequest) -> Result<Explanation> {
-        let name = find::meant(&self.store()?, &request.session)?;
-        let (sighting, judged) = self.look_at(&name)?;
+        let (folder, meta) = find::meant(&self.store()?, &request.session)?;
+        let (sighting, judged) = self.look_into(folder, meta)?;
         let session = self.describe(&sighting, &judged, true);
         Ok(crate::explain::explain(session, &judged.outcome, judged.observation.at))
     }
@@ -222,7 +252,7 @@ impl Engine {
     /// What a session shows or has said.
     pub fn read(&self, request: &ReadRequest) -> Result<ReadResponse> {
         let store = self.store()?;
-        let name = find::meant(&store, &request.session)?;
+        let name = find::meant(&store, &request.session)?.1.name;
         let max = request.max_lines.unwrap_or(80).clamp(1, LINES_MAX) as usize;
         match request.view {
             View::Screen => {

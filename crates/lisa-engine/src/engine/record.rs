@@ -8,7 +8,6 @@ use crate::{
     observe::{self, Before, Screens},
     recording::{FORMAT, Header, Mask, Timeline, Writer, replay::replay},
     session::find,
-    tmux::Capture,
 };
 use std::{
     io::{Read, Write},
@@ -34,7 +33,7 @@ impl Engine {
         cancel: &Cancel,
     ) -> Result<u64> {
         let store = self.store()?;
-        let name = find::meant(&store, session)?;
+        let name = find::meant(&store, session)?.1.name;
         let first = find::exact(self.tmux(), &store, &name)?;
         let profile = self.profile(&first.meta.agent)?;
         let header = Header {
@@ -61,9 +60,7 @@ impl Engine {
             };
             let Some(row) = &sighting.pane else { break };
             let at = now();
-            let captures = [false, true].map(|ansi| Capture { pane: &row.pane_id, ansi, history: 0 });
-            let mut replies = self.tmux().captures(&captures)?.into_iter();
-            let screens = Screens::from_replies(replies.next(), replies.next());
+            let screens = Screens::from_reply(self.tmux().screens(&[&row.pane_id], true)?.pop());
             let look =
                 observe::look(&sighting, &profile, Before { memory: &memory, turn_began: None }, screens, at);
             memory.offsets.extend(look.offsets);

@@ -127,6 +127,29 @@ pub struct NativeSeen {
 }
 
 impl Memory {
+    /// Takes in that a later look found everything as it was.
+    pub(crate) fn looked_again(&mut self, at: At) {
+        if self.observed_at.is_none_or(|last| at <= last) {
+            return;
+        }
+        if self.input_shown_at == self.observed_at {
+            self.input_shown_at = Some(at);
+        }
+        self.observed_at = Some(at);
+    }
+
+    /// Whether nothing differs from before but how late it is, and how much the agent's process has run: what
+    /// [`looked_again`](Self::looked_again) makes up for.
+    pub(crate) fn is_only_later_than(&self, before: &Self) -> bool {
+        let Some(at) = self.observed_at else { return false };
+        let mut expected = before.clone();
+        expected.looked_again(at);
+        if self.agent.pid == expected.agent.pid && self.agent.busy_at == expected.agent.busy_at {
+            expected.agent.clone_from(&self.agent);
+        }
+        *self == expected
+    }
+
     /// Since when this claim has been made without a break; since now, if it was not made at the last look.
     pub(crate) fn standing_since(&self, source: Source, word: &str, now: At) -> At {
         self.standing.get(&standing_key(source, word)).copied().unwrap_or(now)

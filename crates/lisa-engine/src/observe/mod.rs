@@ -49,15 +49,30 @@ impl Screens {
         Self { plain: Reading::Absent, ansi: Reading::Absent }
     }
 
-    /// What a capture answered.
-    pub fn from_replies(plain: Option<Reply>, ansi: Option<Reply>) -> Self {
-        let read = |reply: Option<Reply>| match reply {
-            None => Reading::Absent,
-            Some(Ok(bytes)) => Reading::Seen(Arc::from(String::from_utf8_lossy(&bytes).as_ref())),
-            Some(Err(why)) => Reading::Unavailable { why },
-        };
-        Self { plain: read(plain), ansi: read(ansi) }
+    /// What a capture with escapes answered. The plain screen is the same one without them: it costs no capture of its
+    /// own, and the two can not be of different moments.
+    pub fn from_reply(ansi: Option<Reply>) -> Self {
+        match ansi {
+            None => Self::none(),
+            Some(Ok(bytes)) => {
+                let ansi = String::from_utf8_lossy(&bytes);
+                let plain = plain(&ansi);
+                Self { plain: Reading::Seen(plain.into()), ansi: Reading::Seen(ansi.into()) }
+            }
+            Some(Err(why)) => {
+                Self { plain: Reading::Unavailable { why: why.clone() }, ansi: Reading::Unavailable { why } }
+            }
+        }
     }
+}
+
+/// A captured screen as tmux gives it without escapes: nothing that is not seen, at the end of a row or of the screen.
+pub fn plain(ansi: &str) -> String {
+    let text = crate::text::strip_escapes(ansi);
+    let rows: Vec<&str> = text.split('\n').map(|row| row.trim_end_matches(' ')).collect();
+    let mut plain = rows.join("\n");
+    plain.truncate(plain.trim_end_matches('\n').len());
+    plain
 }
 
 /// What is known before a look.

@@ -57,7 +57,11 @@ struct Stat {
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    use std::io::Read;
+    // The system says of none of its files how long it is: without a guess they are read a few bytes at a time.
+    let mut line = Vec::with_capacity(1024);
+    fs::File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut line).ok()?;
+    parse_stat(&line)
 }
 
 /// The name stands in parentheses and may itself contain any byte, so the last `)` ends it.

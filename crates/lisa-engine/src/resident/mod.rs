@@ -31,8 +31,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often all panes are looked over.
+/// How often all panes are looked over while somebody works, or there are more to listen to than can be heard.
 const TICK: Duration = Duration::from_secs(1);
+/// How often they are looked over otherwise: every agent that is at rest will ring when it begins.
+const TICK_AT_REST: Duration = Duration::from_secs(2);
 /// How long a burst of changes is gathered before it is judged.
 const GATHER: Duration = Duration::from_millis(2);
 
@@ -167,11 +169,11 @@ impl Pump {
                 break;
             }
             let tick = Instant::now() >= next_tick;
-            if tick {
-                next_tick = Instant::now() + TICK;
-            }
             // A failed round is told by the sessions' own verdicts at the next look; the pump goes on.
             let _ = self.round(dirty, moved || tick, tick);
+            let rest = !self.panes.any_at_work() && self.outputs.all_heard();
+            let due = Instant::now() + if rest { TICK_AT_REST } else { TICK };
+            next_tick = if tick { due } else { next_tick.min(due) };
         }
     }
 

@@ -29,6 +29,7 @@ const GOING_ON: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     clients: HashMap<String, Client>,
+    unheard: bool,
 }
 
 #[derive(Debug)]
@@ -65,13 +66,21 @@ impl Outputs {
                 .is_some_and(|session| session.meta.run_id == client.run_id && wanted(session));
             stays && matches!(client.child.try_wait(), Ok(None))
         });
+        self.unheard = false;
         for session in all.iter().filter(|session| wanted(session)) {
             let name = &session.meta.name;
-            if self.clients.contains_key(name) || self.clients.len() >= LISTENERS_MAX {
+            if self.clients.contains_key(name) {
+                continue;
+            }
+            if self.clients.len() >= LISTENERS_MAX {
+                self.unheard = true;
                 continue;
             }
             // Where a client can not be had, the tick comes round.
-            let Ok(mut child) = engine.tmux().listen(name) else { continue };
+            let Ok(mut child) = engine.tmux().listen(name) else {
+                self.unheard = true;
+                continue;
+            };
             let Some(stdout) = child.stdout.take() else { continue };
             let (bell, heard) = (Arc::clone(bell), name.clone());
             let listening = thread::Builder::new()
@@ -81,6 +90,13 @@ impl Outputs {
                 self.clients.insert(name.clone(), Client { run_id: session.meta.run_id.clone(), child });
             }
         }
+    }
+}
+
+impl Outputs {
+    /// Whether everybody who must be listened to is.
+    pub(super) fn all_heard(&self) -> bool {
+        !self.unheard
     }
 }
 

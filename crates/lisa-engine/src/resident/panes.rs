@@ -24,6 +24,13 @@ struct Seen {
     run_id: String,
 }
 
+impl Seen {
+    /// Whether it may change without a word at any moment.
+    fn at_work(&self) -> bool {
+        matches!(self.state, Some(StateName::Working | StateName::Starting) | None)
+    }
+}
+
 /// What every pane looked like at the last tick.
 #[derive(Debug, Default)]
 pub(super) struct Panes {
@@ -52,7 +59,7 @@ impl Panes {
             let title_class = title_class(engine, session, &pane.title);
             let new = !self.seen.contains_key(name);
             let seen = self.seen.entry(name.clone()).or_default();
-            let working = matches!(seen.state, Some(StateName::Working | StateName::Starting) | None);
+            let working = seen.at_work();
             let moved = pane.activity > seen.activity;
             let silent = working && now.since(pane.activity) > SILENT_MS;
             let different = new
@@ -88,6 +95,11 @@ impl Panes {
     pub(super) fn is_up(&self, name: &str) -> bool {
         let state = self.seen.get(name).and_then(|seen| seen.state);
         !matches!(state, None | Some(StateName::Starting | StateName::AwaitingDialog))
+    }
+
+    /// Whether any agent is at work, or may be.
+    pub(super) fn any_at_work(&self) -> bool {
+        self.seen.values().any(|seen| !seen.dead && seen.at_work())
     }
 
     /// Remembers what a session was judged to be.

@@ -74,9 +74,9 @@ pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
 }
 
 /// The one session that a reader means: by its exact name, or a unique prefix or tag.
-pub fn meant(store: &Store, given: &str) -> Result<String> {
-    if store.load(given)?.is_some() {
-        return Ok(given.to_owned());
+pub fn meant(store: &Store, given: &str) -> Result<(Folder, Meta)> {
+    if let Some(found) = store.load(given)? {
+        return Ok(found);
     }
     let names = store.names()?;
     if given.is_empty() {
@@ -88,7 +88,7 @@ pub fn meant(store: &Store, given: &str) -> Result<String> {
     let fits: Vec<String> =
         names.iter().filter(|name| name.starts_with(given) || tagged(name)).cloned().collect();
     match fits.as_slice() {
-        [one] => Ok(one.clone()),
+        [one] => store.load(one)?.ok_or_else(|| Error::not_found(given, &names)),
         [] => Err(Error::not_found(given, &names)),
         several => Err(Error::new(
             Kind::AmbiguousSession,

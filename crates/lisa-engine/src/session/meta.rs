@@ -70,4 +70,7 @@ pub struct Meta {
     /// The pane's process, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pane: Option<Identity>,
+    /// The pane's id: where to look first, before the server has said which pane it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pane_id: Option<String>,
 }

@@ -132,6 +132,7 @@ impl Plan {
             places: super::files::places(&launch.files, &env),
             starter: Identity::own(),
             pane: None,
+            pane_id: None,
         };
         // A profile without a program of its own takes it from the caller's arguments.
         let own_program = usize::from(launch.executable.names.is_empty());

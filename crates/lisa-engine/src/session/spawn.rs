@@ -121,6 +121,7 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
         return Err(not_launched(tmux, &pane_id, &error.to_string()));
     }
     plan.meta.pane = Identity::of(pane_pid);
+    plan.meta.pane_id = Some(pane_id);
     // A folder that is gone by now was killed by somebody while it was being made.
     folder.write_meta(&plan.meta)?;
     undo.folder = None;

@@ -61,24 +61,31 @@ impl Control {
         Ok(Some(Ok(printed)))
     }
 
-    /// Captures go through a buffer: printed ones would leak in the server.
-    pub(super) fn captures(&self, tmux: &Tmux, captures: &[Capture<'_>]) -> Result<Option<Vec<Reply>>> {
+    /// Commands, and captures after them. Captures go through a buffer: printed ones would leak in the server.
+    pub(super) fn captures(
+        &self,
+        tmux: &Tmux,
+        first: &[Cmd],
+        captures: &[Capture<'_>],
+    ) -> Result<Option<Vec<Reply>>> {
         let buffer = format!("lisa-{}", uuid::Uuid::new_v4().simple());
         let show = Cmd::new("show-buffer").arg("-b").arg(&buffer);
         let delete = Cmd::new("delete-buffer").arg("-b").arg(&buffer);
         // Each capture makes two blocks where it works, and one error where the pane is gone; an empty screen makes
         // no buffer, so that `show-buffer` fails: three lines keep the count the same in all cases.
-        let commands: Vec<Cmd> = captures
+        let three = captures
             .iter()
-            .flat_map(|capture| [capture.command(Some(&buffer)), show.clone(), delete.clone()])
-            .collect();
-        let Some(replies) = self.call(tmux, &commands)? else { return Ok(None) };
-        let screens = replies.chunks(3).map(|three| match three {
+            .flat_map(|capture| [capture.command(Some(&buffer)), show.clone(), delete.clone()]);
+        let commands: Vec<Cmd> = first.iter().cloned().chain(three).collect();
+        let Some(mut replies) = self.call(tmux, &commands)? else { return Ok(None) };
+        let captured = replies.split_off(first.len().min(replies.len()));
+        let screens = captured.chunks(3).map(|three| match three {
             [Err(why), ..] => Err(why.clone()),
             [Ok(_), Ok(screen), _] => Ok(unescape(screen)),
             _ => Ok(Vec::new()),
         });
-        Ok(Some(screens.collect()))
+        replies.extend(screens);
+        Ok(Some(replies))
     }
 
     /// Calls `listener` for every notification, on the reading thread: it must not block.

@@ -162,33 +162,35 @@ impl Tmux {
 
     /// The pane of one session by its exact name: the server looks at no other, however many there are.
     pub fn pane_of(&self, session: &str, with_command: bool) -> Result<Option<PaneRow>> {
-        // With the colon, or a window of that name in another session would do.
-        let list = Cmd::new("list-panes").args(["-s", "-t"]).arg(format!("={session}:"));
         // Somebody may have split the window: the first is the one that Lisa made.
-        Ok(self.list(list, with_command)?.into_iter().next())
+        Ok(self.list(list_of(session), with_command)?.into_iter().next())
+    }
+
+    /// The pane of one session by its exact name, and in the same exchange what the pane with that id shows, with
+    /// colours. Whether it is the same pane, the caller sees from the row.
+    pub fn pane_shown(&self, session: &str, id: &str) -> Result<(Option<PaneRow>, Reply)> {
+        let list = list_of(session).arg("-F").arg(pane::format(true));
+        let capture = Capture { pane: id, ansi: true, history: 0 };
+        let (listed, screens) = self.captures_after(std::slice::from_ref(&list), &[capture])?;
+        let mut row = rows(&list, listed, true)?.into_iter().next();
+        if row.as_ref().is_some_and(is_unreaped) {
+            row = self.pane_of(session, true)?;
+        }
+        Ok((row, screens.into_iter().next().unwrap_or_else(no_server)))
     }
 
     fn list(&self, list: Cmd, with_command: bool) -> Result<Vec<PaneRow>> {
         let list = list.arg("-F").arg(pane::format(with_command));
-        let mut rows = Vec::new();
+        let mut found = Vec::new();
         for attempt in 0..8 {
-            rows = match self.call(std::slice::from_ref(&list))? {
-                None => return Ok(Vec::new()),
-                Some(replies) => match replies.into_iter().next() {
-                    Some(Ok(bytes)) => pane::parse(&bytes, with_command)?,
-                    Some(Err(why)) if why.contains("can't find session") => return Ok(Vec::new()),
-                    Some(Err(why)) => return Err(refused(&list, &why)),
-                    None => Vec::new(),
-                },
-            };
-            let unreaped =
-                rows.iter().find(|row| row.session != KEEPER && row.pane.dead && !row.pane.reaped());
-            let Some(unreaped) = unreaped else { break };
+            let Some(replies) = self.call(std::slice::from_ref(&list))? else { return Ok(Vec::new()) };
+            found = rows(&list, replies, with_command)?;
+            let Some(unreaped) = found.iter().find(|row| is_unreaped(row)) else { break };
             remind_of_children(unreaped.server_pid);
             std::thread::sleep(Duration::from_millis(2 << attempt));
         }
-        rows.retain(|row| row.session != KEEPER);
-        Ok(rows)
+        found.retain(|row| row.session != KEEPER);
+        Ok(found)
     }
 
     /// The visible screens of panes, in the order given: plain, or with colours and other escapes.
@@ -203,23 +205,29 @@ impl Tmux {
         if captures.is_empty() {
             return Ok(Vec::new());
         }
-        let connected =
-            self.control.as_ref().map(|control| control.captures(self, captures)).transpose()?.flatten();
+        self.captures_after(&[], captures).map(|(_, screens)| screens)
+    }
+
+    /// What commands print, and what panes show after them, in one exchange. Nothing is printed where no server runs.
+    fn captures_after(&self, first: &[Cmd], captures: &[Capture<'_>]) -> Result<(Vec<Reply>, Vec<Reply>)> {
+        let control = self.control.as_ref();
+        let connected = control.map(|control| control.captures(self, first, captures)).transpose()?.flatten();
         let replies = match connected {
             Some(replies) => Some(replies),
             None => {
-                let printed: Vec<Cmd> = captures.iter().map(|capture| capture.command(None)).collect();
-                fork::call(self, &printed)?
+                let printed = captures.iter().map(|capture| capture.command(None));
+                fork::call(self, &first.iter().cloned().chain(printed).collect::<Vec<_>>())?
             }
         };
-        let Some(mut replies) = replies else {
-            return Ok(captures.iter().map(|_| Err("no server running".to_owned())).collect());
+        let Some(mut printed) = replies else {
+            return Ok((Vec::new(), captures.iter().map(|_| no_server()).collect()));
         };
+        let mut screens = printed.split_off(first.len().min(printed.len()));
         // Blank rows at the end say nothing, and how many there are depends on the way taken.
-        for screen in replies.iter_mut().flatten() {
+        for screen in screens.iter_mut().flatten() {
             screen.truncate(screen.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1));
         }
-        Ok(replies)
+        Ok((printed, screens))
     }
 
     /// Calls `listener` for whatever a resident's connection says beside replies, on the reading thread. Nothing is
@@ -395,6 +403,32 @@ impl Capture<'_> {
         }
         command.arg("-t").arg(self.pane)
     }
+}
+
+/// What a capture gives where no server runs.
+fn no_server() -> Reply {
+    Err("no server running".to_owned())
+}
+
+/// The panes of one session.
+fn list_of(session: &str) -> Cmd {
+    // With the colon, or a window of that name in another session would do.
+    Cmd::new("list-panes").args(["-s", "-t"]).arg(format!("={session}:"))
+}
+
+/// What a list of panes has printed; nothing where the session, or the server, is not there.
+fn rows(list: &Cmd, replies: Vec<Reply>, with_command: bool) -> Result<Vec<PaneRow>> {
+    match replies.into_iter().next() {
+        Some(Ok(bytes)) => pane::parse(&bytes, with_command),
+        Some(Err(why)) if why.contains("can't find session") => Ok(Vec::new()),
+        Some(Err(why)) => Err(refused(list, &why)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Whether a pane is dead and its server has not heard yet how it ended.
+fn is_unreaped(row: &PaneRow) -> bool {
+    row.session != KEEPER && row.pane.dead && !row.pane.reaped()
 }
 
 /// Tells the server that a child may have ended: Debian's build loses the signal of up to a third of them.

@@ -98,7 +98,9 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        let ended = self.tmux().end_server(Duration::from_secs(5));
+        // The machine's own tmux: a test may have another one, or none.
+        let tmux = Tmux::new(self.config.socket.clone(), &Environment::of_this_process());
+        let ended = tmux.and_then(|tmux| tmux.end_server(Duration::from_secs(5)));
         if !matches!(ended, Ok(true)) && !std::thread::panicking() {
             panic!("the tmux server of this test did not end: {ended:?}");
         }

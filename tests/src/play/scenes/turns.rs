@@ -170,6 +170,7 @@ pub(super) fn clear(stage: &mut Stage<'_>) {
 pub(super) fn compaction(stage: &mut Stage<'_>) {
     let server = &stage.lab.server;
     server.add_rule(Match::prompt("remember this"), "I will.");
+    server.add_rule(Match::prompt("and this"), "That too.");
     server.add_rule(Match::prompt("what was it"), script::slowly("This.", 2));
     let summary = Reply::new().hold("compaction").say("They asked me to remember this.");
     let aside = |text: &str| Match::prompt(text).from(Asker::Auxiliary);
@@ -178,6 +179,8 @@ pub(super) fn compaction(stage: &mut Stage<'_>) {
     }
     let actor = stage.actor();
     actor.converses("remember this", "I will.");
+    // Of a single exchange Claude may say that it is not enough to be summed up.
+    actor.converses("and this", "That too.");
     actor.eyes.did(Deed::Meddled);
     actor.send("/compact");
     let summing = |item: &&Exchange| {
