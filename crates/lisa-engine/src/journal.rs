@@ -335,6 +335,25 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_whose_next_segment_is_dropped_under_it_is_told_that_it_missed_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = journal(dir.path(), 100);
+        for id in 0..40 {
+            journal.append(&[entry(&id.to_string())], 0).unwrap();
+        }
+        let segments = journal.segments().unwrap();
+        assert!(segments.len() > 2, "{segments:?}");
+        // Another process drops the two oldest while the first of them is read.
+        let read = journal.read(0, 100, |_| {
+            for segment in &segments[..2] {
+                let _ = fs::remove_file(&segment.path);
+            }
+            true
+        });
+        assert_eq!(read.unwrap_err().kind(), Kind::CursorExpired);
+    }
+
+    #[test]
     fn a_line_that_is_missing_or_broken_hides_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let journal = journal(dir.path(), 1000);

@@ -1,5 +1,5 @@
 //! What the MCP server adds to a call, over its pipes as a client sees it: one look at a session and a list of all,
-//! beside a call that is refused at once and one round trip to tmux, in the same run.
+//! beside a tool that does nothing, a call that is refused at once, and one round trip to tmux, in the same run.
 
 use super::{
     Options,
@@ -45,6 +45,7 @@ const REFUSED: (&str, &str) = ("wait_sessions", r#"{"timeout_s":-1}"#);
 pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     tools::find("tmux")?.ensure(context, Release::Pinned)?;
     let program = build(context)?;
+    let idler = context.target.join("release/examples/nothing");
     let mut report = Report::new(COLUMNS);
     let scratch = Scratch::create(context, "mcp")?;
     let mut starts = Samples::default();
@@ -56,12 +57,17 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     }
     row(&mut report, "start to the first answer", 0, &starts, None);
     for &sessions in &options.sessions {
-        measure(context, &program, sessions, &mut report)?;
+        measure(context, [&program, &idler], sessions, &mut report)?;
     }
     Ok(report)
 }
 
-fn measure(context: &Context, program: &Path, sessions: usize, report: &mut Report) -> Result<()> {
+fn measure(
+    context: &Context,
+    [program, idler]: [&Path; 2],
+    sessions: usize,
+    report: &mut Report,
+) -> Result<()> {
     let mut progress = Progress::start(context.terminal, format!("  starting {sessions} sessions"));
     let scratch = Scratch::create(context, &format!("mcp{sessions}"))?;
     let mut server = Server::start(program, scratch.path())?;
@@ -74,8 +80,10 @@ fn measure(context: &Context, program: &Path, sessions: usize, report: &mut Repo
     }
     progress.doing("calling");
     let mut tmux = Control::attach(scratch.path())?;
+    let mut idle = Server::start(idler, scratch.path())?;
     let mut trips = Samples::default();
     let mut nothing = Samples::default();
+    let mut refusals = Samples::default();
     let mut status = Samples::default();
     let last = json!({ "session": format!("bench-{sessions:04}") });
     let refused: Value = serde_json::from_str(REFUSED.1).unwrap_or_default();
@@ -86,8 +94,11 @@ fn measure(context: &Context, program: &Path, sessions: usize, report: &mut Repo
         tmux.round_trip()?;
         trips.add(began.elapsed());
         let began = Instant::now();
-        server.ask(REFUSED.0, &refused)?;
+        idle.call("nothing", &json!({}))?;
         nothing.add(began.elapsed());
+        let began = Instant::now();
+        server.ask(REFUSED.0, &refused)?;
+        refusals.add(began.elapsed());
         let began = Instant::now();
         server.call("session_status", &last)?;
         status.add(began.elapsed());
@@ -104,11 +115,12 @@ fn measure(context: &Context, program: &Path, sessions: usize, report: &mut Repo
     }
     let before = server.memory();
     row(report, "one tmux round trip", sessions, &trips, None);
-    row(report, "a call that is refused", sessions, &nothing, None);
+    row(report, "a tool that does nothing", sessions, &nothing, None);
+    row(report, "a call that is refused", sessions, &refusals, None);
     row(report, "session_status", sessions, &status, None);
     row(report, "list_sessions", sessions, &list, before);
     if let (Some(status), Some(nothing), Some(trip)) = (status.p50(), nothing.p50(), trips.p50()) {
-        let name = format!("session_status to a refused call and a tmux round trip, {sessions} sessions");
+        let name = format!("session_status to doing nothing and a tmux round trip, {sessions} sessions");
         report.ratio(name, status, nothing + trip);
     }
     let mut many = Samples::default();
@@ -142,10 +154,10 @@ fn row(report: &mut Report, what: &str, sessions: usize, samples: &Samples, memo
     ]);
 }
 
-/// Builds the server as it would ship.
+/// Builds the server as it would ship, and the one that does nothing beside it.
 fn build(context: &Context) -> Result<PathBuf> {
     let mut cargo = context.cargo();
-    cargo.args(["build", "--release", "--package", "lisa-mcp"]);
+    cargo.args(["build", "--release", "--package", "lisa-mcp", "--bin", "lisa-mcp", "--example", "nothing"]);
     run::through(context, cargo, run::BUILD_LIMIT, "building the server, optimised")?;
     Ok(context.target.join("release/lisa-mcp"))
 }
