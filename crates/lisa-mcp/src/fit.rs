@@ -134,8 +134,24 @@ fn json_of<T: Serialize>(answer: &T) -> Value {
     serde_json::to_value(answer).unwrap_or(Value::Null)
 }
 
+/// How many characters it takes, without writing them anywhere.
 fn characters(value: &Value) -> usize {
-    value.to_string().chars().count()
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            // Each character has one byte that does not continue another.
+            self.0 += bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Writing to it can not fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 fn shorten(value: &mut Value, most: usize) {
@@ -160,6 +176,13 @@ fn cut(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use serde_json::json as value;
+
+    #[test]
+    fn characters_are_counted_as_they_would_be_written() {
+        for value in [value!({"a": "é\n\"あ😀", "b": [1, null, true, -2.5]}), value!(""), value!([])] {
+            assert_eq!(characters(&value), value.to_string().chars().count(), "{value}");
+        }
+    }
 
     #[test]
     fn a_long_text_is_cut_and_says_so() {
