@@ -40,6 +40,8 @@ struct Plan {
     env: Vec<(&'static str, OsString)>,
 }
 
+/// The group that runs the real agents.
+const AGENTS: &str = "agents";
 /// Where tests of agents that nobody has recorded yet leave what they found.
 const LATEST: &str = "agents-latest.md";
 
@@ -72,7 +74,7 @@ fn plan(arguments: &[String]) -> Result<Plan> {
 /// a folder.
 pub(crate) fn record(context: &Context, release: Release, folder: &Path) -> Result<()> {
     let plan = Plan {
-        groups: GROUPS.iter().filter(|group| group.name == "agents").collect(),
+        groups: GROUPS.iter().filter(|group| group.name == AGENTS).collect(),
         release,
         filter: vec!["through_the_engine".to_owned()],
         only: Some("agents_children"),
@@ -186,7 +188,8 @@ fn cargo_test(
     test.args(&plan.filter);
     sandbox.confine(context, &mut test, tools);
     test.envs(plan.env.iter().map(|(name, value)| (name, value)));
-    if plan.release == Release::Latest {
+    let newest = plan.release == Release::Latest && group.name == AGENTS;
+    if newest {
         // A scenario that a new agent breaks is news, not a failure: all are played, and the table says what came of
         // each.
         test.env("LISA_TESTS_AGENTS", "latest");
@@ -207,6 +210,10 @@ fn cargo_test(
     drop(progress);
     let left = sandbox.end();
     let mut outcome = reader.into_outcome(status?);
+    if newest && outcome.failed > 0 {
+        log.show(context);
+        tell_as_news(&context.target.join(LATEST), outcome.failures_are_news())?;
+    }
     if !left.is_empty() {
         outcome.fail(format!("left behind: {}", left.join(", ")));
     }
@@ -214,6 +221,14 @@ fn cargo_test(
         log.show(context);
     }
     Ok(outcome)
+}
+
+/// Adds to what was found of the newest agents the tests that fail with them.
+fn tell_as_news(path: &Path, failed: Vec<String>) -> Result<()> {
+    let lines: String = failed.iter().map(|test| format!("- {test}\n")).collect();
+    let found = fs::read_to_string(path).unwrap_or_default();
+    let text = format!("{found}\n## Tests that fail with these versions\n\n{lines}");
+    fs::write(path, text).map_err(|error| Failure::io("write", path, &error))
 }
 
 fn build(context: &Context, group: &Group, command: Command, log: &mut Log) -> Result<bool> {
