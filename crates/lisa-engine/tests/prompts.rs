@@ -5,7 +5,9 @@
 
 mod support;
 
+use lisa_engine::drive::choice::{Way, way};
 use lisa_engine::observation::Observation;
+use lisa_engine::profile::Profiles;
 use lisa_engine::words::{DialogKind, Effect, Prompt, PromptKind};
 use serde_json::json;
 use support::{Session, With, blank, permission_screen};
@@ -153,6 +155,26 @@ fn dialogs_at_the_start_are_known_by_name() {
         let prompt = prompt("claude", &blank(5_000).screen(&screen));
         assert_eq!((prompt.kind, prompt.dialog), (PromptKind::Dialog, Some(kind)), "{dialog}");
     }
+}
+
+/// As Claude Code 2.1.325 asks it: a digit is not offered, so none may be pressed.
+#[test]
+fn options_without_numbers_have_letters_and_are_reached_by_arrows() {
+    let prompt = claude(
+        " Accessing workspace:\n\n /home/me/stranger\n\n Quick safety check: Is this a project you created or one you trust? (Like your own code.)\n\n Claude Code'll be able to read, edit, and execute files here.\n\n Security guide\n\n ❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel",
+    );
+    assert_eq!((prompt.kind, prompt.dialog), (PromptKind::Dialog, Some(DialogKind::Trust)));
+    let options = prompt.options.iter();
+    let options: Vec<_> = options
+        .map(|option| (option.key.as_str(), option.label.as_str(), option.selected, option.effect))
+        .collect();
+    assert_eq!(
+        options,
+        [("a", "No, exit", true, Effect::Exit), ("b", "Yes, I trust this folder", false, Effect::AllowOnce)]
+    );
+    assert!(!prompt.truncated);
+    let profile = Profiles::load(None).expect("profiles").get("claude").expect("claude");
+    assert_eq!(way(&prompt, &prompt.options[1], &profile.keys), Way::Arrows("Up", "Down"));
 }
 
 #[test]

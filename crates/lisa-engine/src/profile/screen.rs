@@ -210,6 +210,8 @@ pub struct DialogRule {
     /// Whether the dialog takes free text as its answer.
     #[serde(default)]
     pub free_text: bool,
+    /// An option of this dialog where it numbers none: the group `label`, and `mark` where the cursor is on it.
+    pub option: Option<Pattern>,
 }
 
 /// What an option does.

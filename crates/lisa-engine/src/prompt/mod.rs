@@ -43,7 +43,9 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         Some((rule, row))
     });
     let from = asked.map_or(0, |(rule, row)| first_option_row(profile, rule, row, &lines));
-    let listed = options::read(profile, &lines, from, pane.map_or(0, |pane| usize::from(pane.size.0)));
+    let unnumbered = asked.and_then(|(rule, _)| rule.option.as_ref());
+    let width = pane.map_or(0, |pane| usize::from(pane.size.0));
+    let listed = options::read(profile, unnumbered, &lines, from, width);
     let chosen = listed.options.iter().any(|option| option.selected)
         || grammar.marked.as_ref().is_some_and(|marked| lines.iter().any(|line| marked.is_match(line)));
     if hinted.is_empty() && !chosen {

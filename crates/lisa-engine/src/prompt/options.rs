@@ -1,6 +1,6 @@
 //! The options of a dialog.
 
-use crate::profile::Profile;
+use crate::profile::{Pattern, Profile};
 use crate::words::{DialogKind, Effect, Prompt, PromptKind, PromptOption};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,11 +18,21 @@ pub(super) struct Listed {
     pub(super) truncated: bool,
 }
 
-/// Reads the last list of options: one below the other, or one row of them.
+/// Reads the last list of options: one below the other, with numbers or, in a dialog that is known for it, without, or
+/// one row of them.
 ///
 /// Only lines in `from..` count: a list above the line that asks is one of the text.
-pub(super) fn read(profile: &Profile, lines: &[Cow<'_, str>], from: usize, width: usize) -> Listed {
+pub(super) fn read(
+    profile: &Profile,
+    unnumbered: Option<&Pattern>,
+    lines: &[Cow<'_, str>],
+    from: usize,
+    width: usize,
+) -> Listed {
     let mut listed = numbered(profile, lines, from, width);
+    if let Some(pattern) = unnumbered.filter(|_| listed.options.is_empty()) {
+        listed = lettered(pattern, lines, from);
+    }
     if listed.options.is_empty() {
         listed = in_a_row(profile, lines, from);
     }
@@ -91,6 +101,26 @@ fn join_wrapped(
         option.label = format!("{} {text}", option.label);
         listed.rows.insert(row);
     }
+}
+
+/// Options that have no numbers get letters, in order: a digit is never pressed for one.
+fn lettered(pattern: &Pattern, lines: &[Cow<'_, str>], from: usize) -> Listed {
+    let mut listed = Listed::default();
+    let found =
+        lines.iter().enumerate().skip(from).filter_map(|(row, line)| Some((row, pattern.captures(line)?)));
+    for ((row, found), key) in found.zip('a'..='z') {
+        let label = found.name("label").map_or("", |label| label.as_str()).trim().to_owned();
+        let selected = found.name("mark").is_some_and(|mark| !mark.is_empty());
+        listed.options.push(PromptOption {
+            key: key.to_string(),
+            label,
+            selected,
+            checked: None,
+            effect: Effect::Choose,
+        });
+        listed.rows.insert(row);
+    }
+    listed
 }
 
 fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>], from: usize) -> Listed {
