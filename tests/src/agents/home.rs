@@ -175,8 +175,12 @@ fn claude_settings(project: &Path, options: &HomeOptions) -> Value {
 fn claude_permissions(options: &HomeOptions) -> Value {
     let approved = options.mcp.iter().filter(|server| server.approved);
     let tools: Vec<_> = approved.map(|server| format!("mcp__{}", server.name)).collect();
+    let mut permissions = json!({"allow": tools});
     // A newer Claude decides by itself what to ask, with a check that runs on the real servers only.
-    json!({"permissions": {"allow": tools, "defaultMode": "default"}})
+    if crate::report::only_reports() {
+        permissions["disableAutoMode"] = "disable".into();
+    }
+    json!({"permissions": permissions})
 }
 
 fn codex_settings(server: &ModelServer, project: &Path, options: &HomeOptions) -> String {
