@@ -105,8 +105,8 @@ pub fn spans(exchanges: &[Exchange], deeds: &[(u64, Deed)], end: u64) -> Vec<Spa
     for (index, exchange) in main.iter().enumerate() {
         points.push((exchange.asked_ms, Doing::Working));
         let Some((at, how)) = exchange.end else { continue };
-        let again =
-            main.get(index + 1).is_some_and(|next| next.request.said.len() == exchange.request.said.len());
+        // The same conversation, asked for once more; one that was begun anew has other words in it.
+        let again = main.get(index + 1).is_some_and(|next| next.request.said == exchange.request.said);
         let failed = how == End::Cut
             || exchange.headers.is_some_and(|(_, status)| status >= 400)
             || exchange.steps.iter().any(|(_, step)| matches!(step, Step::Fail { .. }));

@@ -69,7 +69,6 @@ impl<'a> Actor<'a> {
     pub fn turn(&self, turn: &str) -> Seen {
         let told = self.hands.wait(&self.name, &Until::Turn(turn), PATIENCE.as_secs_f64());
         self.must(told, "waiting for the turn of");
-        linger();
         self.status()
     }
 
@@ -144,7 +143,9 @@ impl<'a> Actor<'a> {
         let sent = self.send(prompt);
         let turn = sent.turn.unwrap_or_else(|| panic!("the receipt names no turn"));
         self.turn(&turn);
-        self.says(words)
+        let seen = self.says(words);
+        linger();
+        seen
     }
 
     /// Waits until the model is asked for this prompt; the exchange so far.
