@@ -234,6 +234,12 @@ impl Journal {
     }
 }
 
+/// A line, as far as whoever writes the next one needs it.
+#[derive(Deserialize)]
+struct Numbered {
+    cursor: u64,
+}
+
 #[derive(Debug, Clone)]
 struct Segment {
     first: u64,
@@ -261,13 +267,13 @@ impl Segment {
             Err(error) => return Err(io(&error)),
         };
         // The last whole line stands in the last few KiB, unless it is a giant.
-        for tail in [16 << 10, 1 << 20, u64::MAX] {
+        for tail in [4 << 10, 1 << 20, u64::MAX] {
             let from = length.saturating_sub(tail);
             let bytes = disk::read_at(&self.path, from, u64::MAX)?.unwrap_or_default();
             let (lines, used) = disk::whole_lines(&bytes);
-            let last = lines.iter().rev().find_map(|line| serde_json::from_slice::<Entry>(line).ok());
-            if let Some(entry) = last {
-                return Ok((entry.event.cursor + 1, from + used as u64));
+            let last = lines.iter().rev().find_map(|line| serde_json::from_slice::<Numbered>(line).ok());
+            if let Some(Numbered { cursor }) = last {
+                return Ok((cursor + 1, from + used as u64));
             }
             if from == 0 {
                 return Ok((self.first, used as u64));
