@@ -50,6 +50,12 @@ impl Lock {
         }
     }
 
+    /// A descriptor that keeps the lock as well: a child that gets it holds the lock on if this process is killed.
+    /// Dropping the lock releases it for both.
+    pub fn shared(&self) -> std::io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// A number that a holder left for the next one; `None` where nobody did, or it can not be read.
     pub fn left(&self) -> Option<i64> {
         let mut digits = [0; DIGITS];
@@ -71,6 +77,13 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing it would not do where a child has it, too.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +97,26 @@ mod tests {
         assert_eq!(error.kind(), Kind::LockTimeout);
         drop(held);
         Lock::take(&path, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_child_keeps_the_lock_of_a_parent_that_is_gone_and_not_of_one_that_let_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = Lock::take(&path, Duration::ZERO).unwrap();
+        let mut child =
+            std::process::Command::new("sleep").arg("60").stderr(lock.shared().unwrap()).spawn().unwrap();
+        drop(lock);
+        let again = Lock::take(&path, Duration::ZERO).unwrap();
+        let mut other =
+            std::process::Command::new("sleep").arg("60").stderr(again.shared().unwrap()).spawn().unwrap();
+        // As when its process is killed: nothing is let go.
+        std::mem::forget(again);
+        assert_eq!(Lock::take(&path, Duration::from_millis(30)).unwrap_err().kind(), Kind::LockTimeout);
+        for child in [&mut child, &mut other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 
     #[test]

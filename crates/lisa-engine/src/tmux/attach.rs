@@ -2,16 +2,19 @@
 //!
 //! Up to 3.3a the server takes a client for a control client from the first message of its greeting, but has nothing
 //! to write to it with until the last. A client is slow between the two on a busy machine; a session that begins or
-//! ends just then is told to it, and the server dies with every session in it.
+//! ends just then, or another client that comes or goes, is told to it, and the server dies with every session in it.
+//!
+//! Whoever attaches may be killed meanwhile, so its client holds the lock with it; and whoever was killed before has
+//! left a client that goes at some time, so those are waited for first.
 
-use super::{Cmd, Tmux};
+use super::{Cmd, Tmux, clients, fork};
 use crate::disk::Lock;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
     io::Write,
     os::fd::AsFd,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin},
+    process::{Child, ChildStdin, Stdio},
     time::{Duration, Instant},
 };
 
@@ -26,6 +29,24 @@ impl Tmux {
     /// Keeps other processes of Lisa's from attaching and from what is told to clients, until it is dropped.
     pub(super) fn hold_attaching(&self) -> Option<Lock> {
         hold(&self.attaching())
+    }
+
+    /// What a client that attaches gets as its standard error: the lock, to be held until it is attached or gone.
+    pub(super) fn attaching_stderr(&self, alone: Option<&Lock>) -> Stdio {
+        alone.and_then(|lock| lock.shared().ok()).map_or_else(Stdio::null, Stdio::from)
+    }
+
+    /// Ends the clients of owners that were killed, and waits until the server has forgotten them.
+    pub(super) fn await_orphans(&self) {
+        let began = Instant::now();
+        while began.elapsed() < LIMIT {
+            let Ok(Some(replies)) = fork::call(self, &[clients::list()]) else { return };
+            let Some(listed) = replies.first() else { return };
+            if clients::end_orphans(listed) == 0 && !clients::is_any_dead(listed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// The same, where one of these commands is told to clients.

@@ -57,13 +57,21 @@ pub(super) fn end_orphans(listed: &Reply) -> usize {
     clients.filter(|(handle, owner)| is_gone(owner) && handle.signal(Signal::KILL).is_ok()).count()
 }
 
+/// Whether the server still lists a client whose process has ended: it will tell the others that it is gone.
+pub(super) fn is_any_dead(listed: &Reply) -> bool {
+    pids(listed).into_iter().any(|pid| process::start_time(pid).is_none())
+}
+
 /// The listed clients that are Lisa's, each with the mark of its owner.
 fn marked(listed: &Reply) -> Vec<(Handle, String)> {
-    let Ok(listed) = listed else { return Vec::new() };
-    let text = String::from_utf8_lossy(listed);
-    let pids = text.lines().filter_map(|line| line.trim().parse::<u32>().ok());
     // Held before its mark is read: what is ended is what was marked, even if the number is given to another.
-    pids.filter_map(|pid| Some((Handle::open(pid).ok()?, process::variable(pid, OWNER)?))).collect()
+    let held = |pid| Some((Handle::open(pid).ok()?, process::variable(pid, OWNER)?));
+    pids(listed).into_iter().filter_map(held).collect()
+}
+
+fn pids(listed: &Reply) -> Vec<u32> {
+    let text = listed.as_ref().map(|listed| String::from_utf8_lossy(listed)).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
 /// Whether the process that a mark names has ended. A mark that can not be read names nobody.

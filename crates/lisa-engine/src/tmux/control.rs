@@ -10,7 +10,10 @@ use super::{
     proto::{Message, Parser},
     timeout_error,
 };
-use crate::error::{Error, Result};
+use crate::{
+    disk::Lock,
+    error::{Error, Result},
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
     collections::VecDeque,
@@ -122,14 +125,12 @@ impl Control {
         }
         *slot = None;
         let alone = tmux.hold_attaching();
-        let Some(connection) = Connection::open(tmux, Arc::clone(&self.listener))? else { return Ok(None) };
+        tmux.await_orphans();
+        let Some(connection) = Connection::open(tmux, alone.as_ref(), Arc::clone(&self.listener))? else {
+            return Ok(None);
+        };
         let connection = Arc::new(connection);
         *slot = Some(Arc::clone(&connection));
-        drop((slot, alone));
-        // Whoever was killed before has left a client that can not end by itself.
-        if let Ok(replies) = connection.exchange(&[line(&[clients::list()])], tmux) {
-            replies.first().map(clients::end_orphans);
-        }
         Ok(Some(connection))
     }
 }
@@ -178,12 +179,16 @@ struct Connection {
 
 impl Connection {
     /// Attaches to the keeper session. `Ok(None)` when no server runs.
-    fn open(tmux: &Tmux, listener: Arc<Mutex<Option<Listener>>>) -> Result<Option<Self>> {
+    fn open(
+        tmux: &Tmux,
+        alone: Option<&Lock>,
+        listener: Arc<Mutex<Option<Listener>>>,
+    ) -> Result<Option<Self>> {
         let mut command = tmux.command();
         command.args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"]).arg(format!("={KEEPER}"));
         clients::mark(&mut command);
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = match spawned {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(tmux.attaching_stderr(alone));
+        let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // The same words as everywhere else.

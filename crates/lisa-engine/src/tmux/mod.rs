@@ -252,9 +252,11 @@ impl Tmux {
         command.args(["-C", "if-shell", "-F", "-t"]).arg(format!("={session}:"));
         command.args(["#{pane_dead}", "display-message -p dead"]).arg(attach);
         clients::mark(&mut command);
-        let _alone = self.hold_attaching();
+        let alone = self.hold_attaching();
+        self.await_orphans();
         // Its standard input must stay open: a control client ends when it closes.
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(self.attaching_stderr(alone.as_ref()));
+        let child = command.spawn()?;
         child.stdout.as_ref().map(attach::wait_until_greeted);
         Ok(child)
     }
