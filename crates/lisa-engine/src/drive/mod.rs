@@ -21,7 +21,7 @@ use crate::{
     judge::{self, Judged, Record},
     observation::Reading,
     profile::Profile,
-    session::find::Sighting,
+    session::find::{self, Sighting},
     tmux::{Guard, Typed},
 };
 use std::{
@@ -55,10 +55,7 @@ pub(crate) struct Driver<'a> {
 impl<'a> Driver<'a> {
     /// Takes a session in hand, by its exact name.
     pub(crate) fn take(engine: &'a Engine, name: &str) -> Result<Self> {
-        let store = engine.store()?;
-        let Some((folder, meta)) = store.load(name)? else {
-            return Err(Error::not_found(name, &store.names()?));
-        };
+        let (folder, meta) = find::stored(&engine.store()?, name)?;
         let lock = Lock::take(&folder.file("drive.lock"), DRIVE_LIMIT)?;
         let profile = engine.profiles().get_or_generic(&meta.agent);
         let profile = profile.ok_or_else(|| Error::not_found(&meta.agent, &[]))?;

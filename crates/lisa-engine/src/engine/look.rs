@@ -31,10 +31,7 @@ impl Engine {
 
     /// Looks at one session.
     pub(crate) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
-        let store = self.store()?;
-        let Some((folder, meta)) = store.load(name)? else {
-            return Err(Error::not_found(name, &store.names()?));
-        };
+        let (folder, meta) = find::stored(&self.store()?, name)?;
         self.look_into(folder, meta)
     }
 
@@ -280,9 +277,7 @@ impl Engine {
             }
             View::Events => {
                 let since = request.since.unwrap_or(0);
-                let text = crate::disk::read(
-                    &store.load(&name)?.ok_or_else(|| Error::not_found(&name, &[]))?.0.file("events.jsonl"),
-                )?;
+                let text = crate::disk::read(&find::stored(&store, &name)?.0.file("events.jsonl"))?;
                 Ok(read_events(&text.unwrap_or_default(), since, max))
             }
             View::Turn | View::Transcript => {

@@ -13,7 +13,7 @@ use crate::{
     },
     session::{
         end,
-        find::Sighting,
+        find::{self, Sighting},
         plan::{self, Asker, Places, Plan},
         spawn::{self, Means, Started},
     },
@@ -123,9 +123,7 @@ impl Engine {
     pub fn resume(&self, request: &ResumeRequest) -> Result<ActResponse> {
         seconds(request.wait_ready_s, Duration::ZERO)?;
         let store = self.store()?;
-        let Some(folder) = store.load(&request.session)?.map(|(folder, _)| folder) else {
-            return Err(Error::not_found(&request.session, &store.names()?));
-        };
+        let (folder, _) = find::stored(&store, &request.session)?;
         // Two who resume the same session: the second finds it running.
         let _lock = Lock::take(&folder.file("resume.lock"), RESUME_LIMIT)?;
         let (session, judged) = self.look_at(&request.session)?;

@@ -91,9 +91,7 @@ impl Outputs {
             }
         }
     }
-}
 
-impl Outputs {
     /// Whether everybody who must be listened to is.
     pub(super) fn all_heard(&self) -> bool {
         !self.unheard

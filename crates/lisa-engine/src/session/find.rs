@@ -64,11 +64,17 @@ pub fn live_count(tmux: &Tmux, store: &Store) -> Result<usize> {
     Ok(all(tmux, store, false)?.iter().filter(|session| session.alive()).count())
 }
 
+/// What is known of the one session with exactly this name; where there is none, which names are near.
+pub fn stored(store: &Store, name: &str) -> Result<(Folder, Meta)> {
+    match store.load(name)? {
+        Some(found) => Ok(found),
+        None => Err(Error::not_found(name, &store.names()?)),
+    }
+}
+
 /// The one session with exactly this name.
 pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
-    let Some((folder, meta)) = store.load(name)? else {
-        return Err(Error::not_found(name, &store.names()?));
-    };
+    let (folder, meta) = stored(store, name)?;
     let row = tmux.pane_of(&meta.name, true)?.filter(|row| row.run_id == meta.run_id);
     Ok(Sighting { folder, meta, pane: row })
 }

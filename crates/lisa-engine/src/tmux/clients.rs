@@ -2,8 +2,8 @@
 //!
 //! A control client should end when nobody reads it any more. tmux waits until everything for it is written, though,
 //! and where its reader went away with a reply under way that never comes: the client stays for good, and with it the
-//! server, even after `kill-server`. So each client bears the mark of its owner, and the next one who connects ends
-//! those whose owner is gone.
+//! server, even after `kill-server`. So each client bears the mark of its owner, and whoever connects next ends those
+//! whose owner is gone, before it attaches itself.
 
 use super::{Cmd, Reply, Tmux, Version, attach::LEAVE, fork};
 use crate::{
@@ -104,6 +104,7 @@ impl Tmux {
         let replies = self.call(&[list()])?.unwrap_or_default();
         Ok(replies.first().map_or(0, end_orphans))
     }
+
     /// Ends the server with every session in it, and waits until it is gone; says whether it is.
     ///
     /// A server goes only after its last client. Those of Lisa's that do not leave when they are told to are ended.
