@@ -113,7 +113,7 @@ fn agent_check(agent: &AgentInfo, env: &Environment) -> Check {
 fn version(path: &str, env: &Environment) -> Option<String> {
     let mut command = std::process::Command::new(path);
     command.arg("--version").env_clear().envs(env.iter());
-    let output = crate::process::run(&mut command, std::time::Duration::from_secs(10)).ok()??;
+    let output = crate::process::run(&mut command, &[], std::time::Duration::from_secs(10)).ok()??;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().chars().take(60).collect())
 }

@@ -8,18 +8,18 @@ use crate::{
     api::{Event, EventKind, TurnOutcome},
     disk,
     error::Kind,
-    journal::{Entry, Journal},
     memory::Memory,
     observation::{At, Observation},
     observe::{self, Before, Screens},
     profile::Profile,
     resolve::{Outcome, Verdict, step},
     session::{Folder, find::Sighting},
+    watch::journal::{Entry, Journal},
     words::{Attention, Confidence, State},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// How long a state file stands although nothing in it has changed but the time. Until then the time of the last look
 /// is left in the lock alone: a parent that asks again and again costs no file each time.
@@ -70,6 +70,8 @@ pub struct Judged {
     pub observation: Observation,
     /// The session's record afterwards.
     pub record: Record,
+    /// The agent's own files that were read, or looked for.
+    pub files: Vec<PathBuf>,
     /// Why the state could not be read or written, or the journal not be written.
     pub troubles: Vec<(&'static str, String)>,
 }
@@ -153,7 +155,7 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
     for (name, why) in &troubles {
         outcome.signals.note_error(name, why);
     }
-    Judged { outcome, observation: look.observation, record, troubles }
+    Judged { outcome, observation: look.observation, record, files: look.files, troubles }
 }
 
 /// A verdict that does not come from the rules, beside what a look sees; nothing is written.
@@ -164,7 +166,7 @@ fn judged_apart(session: &Sighting, profile: &Profile, screens: Screens, at: At,
     let look = observe::look(session, profile, before, screens, at);
     let mut outcome = step(profile, record.memory.clone(), &look.observation);
     outcome.verdict = verdict;
-    Judged { outcome, observation: look.observation, record, troubles: Vec::new() }
+    Judged { outcome, observation: look.observation, record, files: look.files, troubles: Vec::new() }
 }
 
 impl Record {

@@ -34,6 +34,26 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
+/// A captured screen with the spaces that its tabs stand for. Escapes take no columns.
+pub fn expand_tabs(screen: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(screen);
+    let rows: Vec<String> = text.split('\n').map(expand_row).collect();
+    rows.join("\n").into_bytes()
+}
+
+fn expand_row(row: &str) -> String {
+    use unicode_width::UnicodeWidthStr;
+    let mut out = String::with_capacity(row.len() + 8);
+    for (at, part) in row.split('\t').enumerate() {
+        if at > 0 {
+            let column = strip_escapes(&out).width();
+            out.push_str(&" ".repeat(8 - column % 8));
+        }
+        out.push_str(part);
+    }
+    out
+}
+
 /// A text without control characters other than tab and newline: what may be pasted into a terminal. A literal end of
 /// a bracketed paste in it would let the rest be taken for keys.
 pub fn without_controls(text: &str) -> String {
@@ -49,6 +69,15 @@ mod tests {
     fn escapes_and_titles_are_taken_out() {
         assert_eq!(strip_escapes("\u{1b}[31mred\u{1b}[0m\r\n\u{1b}]2;title\u{7}x\u{1b}(By\tz"), "red\nxy\tz");
         assert_eq!(strip_escapes("\u{1b}]8;;u\u{1b}\\link\u{1b}"), "link");
+    }
+
+    #[test]
+    fn a_tab_stands_for_the_spaces_up_to_the_next_column_of_eight() {
+        assert_eq!(expand_tabs(b"a\tb\n\tc"), b"a       b\n        c");
+        assert_eq!(
+            expand_tabs("\u{1b}[1m中\u{1b}[0m\tx".as_bytes()),
+            "\u{1b}[1m中\u{1b}[0m      x".as_bytes()
+        );
     }
 
     #[test]

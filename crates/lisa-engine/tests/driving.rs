@@ -210,9 +210,9 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
     assert_eq!(prompts(&lab, "draft"), ["whole"]);
     assert!(until(SHORT, || status(&engine, "draft").state == StateName::Ready));
     // One of several lines goes line by line, and nothing of it joins the prompt.
-    let row = lab.tmux().pane_of("draft", false).unwrap().unwrap();
+    let row = lab.pane("draft");
     let guard = lisa_engine::tmux::Guard::alive();
-    lab.tmux().paste(&row.pane_id, b"one\n\ntwo\nthree", lab.path(), &guard).unwrap();
+    lab.tmux().paste(&row.pane_id, b"one\n\ntwo\nthree", &guard).unwrap();
     assert!(until(SHORT, || send(&engine, "draft", "new").receipt.refusal == Some(Refusal::DraftPresent)));
     let replaced = SendRequest { text: Some("new".into()), ..replaced };
     assert_eq!(engine.send(&replaced).unwrap().receipt.delivered, Delivery::Submitted);
@@ -259,7 +259,7 @@ fn a_program_without_a_box_proves_a_prompt_by_reading_it() {
         assert_eq!(hint.contains("nothing proves"), delivered == Delivery::Unconfirmed, "{hint}");
     }
     // Enter was pressed once: it is not certain that the first did nothing.
-    let row = lab.tmux().pane_of("deaf", false).unwrap().unwrap();
+    let row = lab.pane("deaf");
     let ask = lisa_engine::tmux::Cmd::new("display-message").args(["-p", "-t", &row.pane_id, "#{pane_tty}"]);
     let terminal = lab.tmux().call(&[ask]).unwrap().unwrap().remove(0).unwrap();
     let terminal = String::from_utf8(terminal).unwrap();

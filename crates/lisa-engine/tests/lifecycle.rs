@@ -75,7 +75,7 @@ fn the_agent_is_the_panes_own_process_with_its_callers_environment() {
     }
     let session = engine.spawn(&command("direct", &["sleep", "60"])).unwrap().session;
     // It becomes the agent a moment after it has been told what to run, and stays the same process.
-    let pane = || lab.tmux().pane_of("direct", true).unwrap().unwrap().pane;
+    let pane = || lab.pane("direct").pane;
     assert!(until(SHORT, || pane().command == "sleep"), "{:?}", pane());
     assert_eq!(Some(pane().pid), session.pid);
 }

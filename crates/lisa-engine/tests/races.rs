@@ -7,29 +7,54 @@ mod common;
 
 use common::{Lab, demo, driving::*, until};
 use lisa_engine::{api::*, engine::Engine, error::Kind, words::StateName};
-use std::{os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    io::{Read, Write},
+    os::unix::net::{UnixListener, UnixStream},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-/// An engine in whose lab something happens once, just before a tmux command that contains `before` is run.
+/// An engine in whose lab something happens once, just before a tmux command that contains `before` reaches the server.
+/// It talks to the server through a socket in front of the real one.
 fn disturbed(lab: &Lab, before: &str, happens: &str) -> Engine {
-    let folder = lab.path().join("disturbed");
-    std::fs::create_dir_all(&folder).unwrap();
-    let real = std::process::Command::new("sh").args(["-c", "command -v tmux"]).output().unwrap().stdout;
-    let real = format!("{} -S {}", String::from_utf8(real).unwrap().trim(), lab.socket().display());
-    let happened = folder.join("happened");
-    let _ = std::fs::remove_file(&happened);
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *{before}*) if [ ! -e {mark} ]; then touch {mark}; T='{real}'; {happens}; fi;; esac\nexec {program} \"$@\"\n",
-        mark = happened.display(),
-        program = real.split(' ').next().unwrap(),
-    );
-    let program = folder.join("tmux");
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let front = lab.path().join(format!("front-{}", uuid::Uuid::new_v4().simple()));
+    let listener = UnixListener::bind(&front).unwrap();
+    let real = lab.socket();
+    let script = format!("T='tmux -S {}'; {happens}", real.display());
+    let happens = Arc::new(Mutex::new(Some((before.to_owned(), script))));
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = UnixStream::connect(&real).unwrap();
+            let (mut to_client, mut from_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from_server, &mut to_client);
+                let _ = to_client.shutdown(std::net::Shutdown::Both);
+            });
+            let happens = Arc::clone(&happens);
+            std::thread::spawn(move || forward(client, server, &happens));
+        }
+    });
     let mut caller = lab.caller();
-    let pairs = lab.env.iter().map(|(k, v)| (k.clone(), v.clone())).chain([("PATH".into(), path.into())]);
+    let front = ("LISA_TMUX_SOCKET".into(), front.into_os_string());
+    let pairs = lab.env.iter().map(|(k, v)| (k.clone(), v.clone())).chain([front]);
     caller.env = lisa_engine::config::Environment::from_pairs(pairs);
     Engine::open(caller).unwrap()
+}
+
+/// What a client says, with what is to happen before a word of it.
+fn forward(mut client: UnixStream, mut server: UnixStream, happens: &Mutex<Option<(String, String)>>) {
+    let mut chunk = vec![0; 65536];
+    while let Ok(read @ 1..) = client.read(&mut chunk) {
+        let said = String::from_utf8_lossy(&chunk[..read]).into_owned();
+        let now = happens.lock().unwrap().take_if(|(before, _)| said.contains(before.as_str()));
+        if let Some((_, script)) = now {
+            assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        }
+        if server.write_all(&chunk[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(std::net::Shutdown::Both);
 }
 
 /// Waits, in the words of a shell, until a session shows a text.
@@ -141,7 +166,7 @@ fn a_dialog_at_the_start_is_known_at_once() {
         request.args.push((900 + 130 * round).to_string());
         request.wait_ready_s = None;
         engine.spawn(&request).unwrap();
-        let pane = lab.tmux().pane_of(&name, false).unwrap().unwrap().pane_id;
+        let pane = lab.pane(&name).pane_id;
         let waiter = std::thread::spawn({
             let (engine, name) = (engine.clone(), name.clone());
             move || {

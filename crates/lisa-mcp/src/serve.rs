@@ -110,7 +110,6 @@ pub fn run(cli: &Cli) -> Result<()> {
         }
     });
     runtime.shutdown_timeout(PATIENCE);
-    lisa_engine::tmux::end_own_clients();
     result
 }
 

@@ -195,7 +195,7 @@ struct Resident {
 
 impl Resident {
     fn new(herd: &Herd, which: Screens) -> Result<Self> {
-        let tmux = Tmux::resident(herd.engine_socket(), &Environment::of_this_process())?;
+        let tmux = Tmux::new(herd.engine_socket(), &Environment::of_this_process())?;
         Ok(Self { tmux, which, known: HashMap::new() })
     }
 

@@ -52,6 +52,12 @@ pub(crate) struct Driver<'a> {
     _lock: Lock,
 }
 
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        self.engine.nudge(&self.name);
+    }
+}
+
 impl<'a> Driver<'a> {
     /// Takes a session in hand, by its exact name.
     pub(crate) fn take(engine: &'a Engine, name: &str) -> Result<Self> {
@@ -122,8 +128,7 @@ impl<'a> Driver<'a> {
 
     /// Whether the session's program has read everything that was typed; `None` where that can not be told.
     fn has_read_all(&self, sighting: &Sighting) -> Option<bool> {
-        let terminal = self.engine.tmux().terminal_of(&sighting.pane.as_ref()?.pane_id)?;
-        crate::process::unread(&terminal).ok().map(|bytes| bytes == 0)
+        crate::process::unread(sighting.meta.terminal.as_ref()?).ok().map(|bytes| bytes == 0)
     }
 }
 

@@ -149,8 +149,7 @@ impl Driver<'_> {
             }
             let Some(row) = &sighting.pane else { return Ok(refused(Refusal::PaneDead)) };
             let Some(guard) = guard((&sighting, &judged), BOX_ROWS) else { continue };
-            let folder = sighting.folder.path();
-            match self.engine.tmux().paste(&row.pane_id, text.as_bytes(), folder, &guard)? {
+            match self.engine.tmux().paste(&row.pane_id, text.as_bytes(), &guard)? {
                 Typed::Done => return self.submit(&sighting, &text, queued),
                 Typed::Moved => {}
                 Typed::Gone => return Ok(refused(Refusal::PaneDead)),

@@ -4,7 +4,6 @@ use super::{Engine, now};
 use crate::{
     api::*,
     error::{Error, Kind, Result},
-    journal::Journal,
     judge::{self, Bench, Judged, timestamp},
     observation::At,
     observe::Screens,
@@ -13,7 +12,8 @@ use crate::{
         find::{self, Sighting},
         names,
     },
-    tmux::{Capture, Tmux},
+    tmux::{Capture, Shown, Tmux},
+    watch::{Want, journal::Journal},
     words::State,
 };
 use std::path::Path;
@@ -25,6 +25,9 @@ impl Engine {
     /// A session, by its name or a unique prefix or tag.
     pub fn status(&self, request: &SessionRequest) -> Result<Session> {
         let (folder, meta) = find::meant(&self.store()?, &request.session)?;
+        if let Some(session) = self.observed(&[Want::named(&meta.name)]).and_then(|mut one| one.pop()) {
+            return Ok(session);
+        }
         let (sighting, judged) = self.look_into(folder, meta)?;
         Ok(self.describe(&sighting, &judged, true))
     }
@@ -35,51 +38,42 @@ impl Engine {
         self.look_into(folder, meta)
     }
 
-    /// Looks at the session of a folder: one exchange with tmux, as long as its pane is the one it was started in.
+    /// Looks at the session of a folder: one exchange with tmux.
     fn look_into(&self, folder: Folder, meta: Meta) -> Result<(Sighting, Judged)> {
-        let at = now();
-        let (row, screen) = match &meta.pane_id {
-            Some(id) => self.tmux().pane_shown(&meta.name, id).map(|(row, shown)| (row, Some(shown)))?,
-            None => (self.tmux().pane_of(&meta.name, true)?, None),
-        };
-        let row = row.filter(|row| row.run_id == meta.run_id);
-        let sighting = Sighting { folder, meta, pane: row };
-        let shown =
-            sighting.pane.as_ref().is_some_and(|row| Some(&row.pane_id) == sighting.meta.pane_id.as_ref());
-        let judged = match screen.filter(|_| shown) {
-            Some(screen) => {
-                let journal = self.journal()?;
-                self.judge_shown(&sighting, Screens::from_reply(Some(screen)), at, &journal)?
-            }
-            None => {
-                let mut judged = self.judge(std::slice::from_ref(&sighting))?;
-                judged.pop().ok_or_else(|| Error::not_found(&sighting.meta.name, &[]))?
-            }
-        };
-        Ok((sighting, judged))
+        let looked = self.look_into_all(vec![(folder, meta)])?;
+        looked.into_iter().next().ok_or_else(|| Error::not_found("", &[]))
     }
 
-    /// Captures and judges sessions, in order: one exchange with tmux for all screens.
-    pub(crate) fn judge(&self, sightings: &[Sighting]) -> Result<Vec<Judged>> {
+    /// Looks at the sessions of these folders: one exchange with tmux for all of them.
+    pub(crate) fn look_into_all(&self, sessions: Vec<(Folder, Meta)>) -> Result<Vec<(Sighting, Judged)>> {
         let journal = self.journal()?;
-        let panes: Vec<&str> = sightings
-            .iter()
-            .filter_map(|session| session.pane.as_ref())
-            .map(|row| row.pane_id.as_str())
-            .collect();
         let at = now();
-        let mut replies = match self.tmux().screens(&panes, true) {
-            Ok(replies) => replies.into_iter(),
-            Err(error) => vec![Err(error.to_string()); panes.len()].into_iter(),
-        };
-        let judged = sightings.iter().map(|session| {
-            let screens = match session.pane {
-                Some(_) => Screens::from_reply(replies.next()),
-                None => Screens::none(),
-            };
-            self.judge_shown(session, screens, at, &journal)
-        });
-        judged.collect()
+        let ids: Vec<&str> = sessions.iter().filter_map(|(_, meta)| meta.pane_id.as_deref()).collect();
+        let mut looks = self.tmux().looks(&ids, Shown::Screen)?.into_iter();
+        let mut found = Vec::with_capacity(sessions.len());
+        for (folder, meta) in &sessions {
+            // One that is being started has no pane yet that anybody knows of.
+            let look = meta.pane_id.as_ref().and_then(|_| looks.next());
+            let (row, screen) = look.map_or((None, None), |look| (look.row, Some(look.screen)));
+            let pane = row.filter(|row| row.run_id == meta.run_id);
+            let screens = Screens::from_reply(screen.filter(|_| pane.is_some()));
+            let sighting = Sighting { folder: folder.clone(), meta: meta.clone(), pane };
+            let judged = self.judge_shown(&sighting, screens, at, &journal)?;
+            found.push((sighting, judged));
+        }
+        Ok(found)
+    }
+
+    /// Looks at every session that a list may be about: one exchange with tmux for all of them.
+    fn look_at_all(&self, request: &ListRequest) -> Result<Vec<Session>> {
+        let stored = self.store()?.load_all()?.into_iter().filter_map(|stored| stored.found.ok());
+        let wanted =
+            stored.filter(|(_, meta)| request.agent.as_ref().is_none_or(|agent| meta.agent == *agent));
+        let mut found: Vec<(Folder, Meta)> = wanted.collect();
+        found.sort_by(|(_, a), (_, b)| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
+        let looked = self.look_into_all(found)?;
+        let there = looked.into_iter().filter(|(sighting, judged)| !is_gone(sighting, judged));
+        Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
     }
 
     /// Judges a session whose screen was captured at `at`.
@@ -201,23 +195,18 @@ impl Engine {
 
     /// The sessions that a list is about, how many there are without its limit, and where the next page begins.
     fn page(&self, request: &ListRequest) -> Result<(Vec<Session>, u32, Option<String>)> {
-        let store = self.store()?;
-        let project = request.project.as_deref();
-        let mut sightings = find::all(self.tmux(), &store, false)?;
-        sightings.retain(|session| {
-            request.agent.as_ref().is_none_or(|agent| session.meta.agent == *agent)
-                && project.is_none_or(|project| in_project(session, project, &self.inner.caller.cwd))
-        });
-        let judged = self.judge(&sightings)?;
-        let mut sessions: Vec<Session> = sightings
-            .iter()
-            .zip(&judged)
-            // One that somebody ended meanwhile is not one that can not be looked at.
-            .filter(|(sighting, judged)| {
-                judged.outcome.verdict.reason != "state_unwritable" || sighting.folder.path().exists()
-            })
-            .map(|(sighting, judged)| self.describe(sighting, judged, false))
+        let all = match self.all_observed() {
+            Some(sessions) => sessions,
+            None => self.look_at_all(request)?,
+        };
+        let project =
+            request.project.as_deref().map(|project| Project::named(project, &self.inner.caller.cwd));
+        let mut sessions: Vec<Session> = all
+            .into_iter()
+            .filter(|session| request.agent.as_ref().is_none_or(|agent| session.agent == *agent))
+            .filter(|session| project.as_ref().is_none_or(|project| project.has(session)))
             .filter(|session| request.status.is_none_or(|status| session.status == status))
+            .map(|session| Session { signals: None, ..session })
             .collect();
         let total = u32::try_from(sessions.len()).unwrap_or(u32::MAX);
         if let Some(after) = &request.cursor {
@@ -322,11 +311,28 @@ fn node(row: &Row, rows: &[Row], depth: u32) -> TreeNode {
     }
 }
 
-fn in_project(session: &Sighting, project: &str, cwd: &Path) -> bool {
-    let root = &session.meta.project_root;
-    names::project_name(root) == project
-        || names::project_hash(root) == project
-        || cwd.join(project).canonicalize().is_ok_and(|folder| names::project_root(&folder) == *root)
+/// Whether somebody ended a session while it was looked at: that is not one that cannot be looked at.
+pub(crate) fn is_gone(sighting: &Sighting, judged: &Judged) -> bool {
+    judged.outcome.verdict.reason == "state_unwritable" && !sighting.folder.path().exists()
+}
+
+/// A project as a caller names it: by its name, its hash, or a directory in it.
+struct Project<'a> {
+    named: &'a str,
+    root: Option<String>,
+}
+
+impl<'a> Project<'a> {
+    fn named(named: &'a str, cwd: &Path) -> Self {
+        let directory = cwd.join(named).canonicalize().ok();
+        Self { named, root: directory.map(|directory| names::project_hash(&names::project_root(&directory))) }
+    }
+
+    fn has(&self, session: &Session) -> bool {
+        session.project == self.named
+            || session.project_hash == self.named
+            || self.root.as_ref() == Some(&session.project_hash)
+    }
 }
 
 fn capture(tmux: &Tmux, sighting: &Sighting, ansi: bool, history: u32) -> Result<String> {

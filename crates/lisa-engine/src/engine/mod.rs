@@ -7,26 +7,24 @@ mod look;
 mod record;
 mod start;
 
-pub use crate::wait::Watch;
+pub use crate::watch::{Health, Said, Watch};
+pub(crate) use look::is_gone;
 
 use crate::{
     api::*,
     config::{Config, Environment, Policy},
     error::{Error, Kind, Result, near_matches},
-    journal::Journal,
     observation::At,
     profile::{Profile, Profiles},
-    resident::Resident,
     session::{Store, end, find, names, plan},
     tmux::Tmux,
+    watch::{Observed, Table, Watcher, journal::Journal},
     words::StateName,
 };
 use std::{
+    fmt,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 /// Who calls: their environment, their folder, and how Lisa's own helper commands are run.
@@ -59,18 +57,49 @@ impl Caller {
 }
 
 /// A flag that ends a wait early. Cloning it shares it.
-#[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<Mutex<Flag>>);
+
+#[derive(Default)]
+struct Flag {
+    raised: bool,
+    told: Vec<Box<dyn FnOnce() + Send>>,
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
 
 impl Cancel {
-    /// Ends every wait that holds this flag, within a few milliseconds.
+    fn flag(&self) -> MutexGuard<'_, Flag> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every wait that holds this flag.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        let mut flag = self.flag();
+        flag.raised = true;
+        let told = std::mem::take(&mut flag.told);
+        drop(flag);
+        told.into_iter().for_each(|tell| tell());
     }
 
     /// Whether it was raised.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.flag().raised
+    }
+
+    /// Calls `tell` when it is raised, or now if it is.
+    pub fn on_cancel(&self, tell: impl FnOnce() + Send + 'static) {
+        let mut flag = self.flag();
+        if flag.raised {
+            drop(flag);
+            tell();
+        } else {
+            flag.told.push(Box::new(tell));
+        }
     }
 }
 
@@ -87,24 +116,24 @@ struct Inner {
     config: Config,
     profiles: Profiles,
     tmux: Tmux,
-    resident: Mutex<Option<Arc<Resident>>>,
+    /// What this process has if it stays.
+    watcher: Mutex<Option<Arc<Watcher>>>,
+    /// What this process knows while it is the observer.
+    table: OnceLock<Arc<Table>>,
+    observed: Observed,
+}
+
+impl Inner {
+    fn new(caller: Caller, config: Config, profiles: Profiles) -> Result<Self> {
+        let tmux = Tmux::new(config.socket.clone(), &caller.env)?;
+        let (watcher, table, observed) = (Mutex::new(None), OnceLock::new(), Observed::default());
+        Ok(Self { caller, config, profiles, tmux, watcher, table, observed })
+    }
 }
 
 impl Engine {
     /// Opens the engine for a caller: reads the configuration and the profiles, touches nothing.
     pub fn open(caller: Caller) -> Result<Self> {
-        Self::open_with(caller, Tmux::new)
-    }
-
-    /// Opens the engine for a process that stays: it keeps one connection to tmux.
-    pub fn open_resident(caller: Caller) -> Result<Self> {
-        Self::open_with(caller, Tmux::resident)
-    }
-
-    fn open_with(
-        caller: Caller,
-        tmux: impl Fn(crate::config::Socket, &Environment) -> Result<Tmux>,
-    ) -> Result<Self> {
         let mut config = Config::load(&caller.env)?;
         if let Some(policy) = &caller.policy {
             config.policy.clone_from(policy);
@@ -112,9 +141,15 @@ impl Engine {
         let profiles = Profiles::load(Some(&config.config_dir.join("agents"))).map_err(|error| {
             Error::new(Kind::InvalidProfile, error.to_string(), "mend that profile, or move it away")
         })?;
-        let tmux = tmux(config.socket.clone(), &caller.env)?;
-        let inner = Inner { caller, config, profiles, tmux, resident: Mutex::new(None) };
+        let inner = Inner::new(caller, config, profiles)?;
         Ok(Self { inner: Arc::new(inner), cancel: Cancel::default() })
+    }
+
+    /// Opens the engine for a process that stays: it watches the sessions, or is ready to when whoever does goes.
+    pub fn open_resident(caller: Caller) -> Result<Self> {
+        let engine = Self::open(caller)?;
+        engine.watcher()?;
+        Ok(engine)
     }
 
     /// The same engine for somebody who may lose patience: a wait for an agent to come up, in a spawn, a resume or a
@@ -129,27 +164,35 @@ impl Engine {
         self.cancel.is_cancelled()
     }
 
-    /// The same engine with a connection to tmux of its own: nothing is read a second time.
-    fn apart(&self) -> Result<Self> {
+    /// What makes this process one that stays, started when it is first needed.
+    pub(crate) fn watcher(&self) -> Result<Arc<Watcher>> {
+        let mut slot = self.inner.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watcher) = slot.as_ref() {
+            return Ok(Arc::clone(watcher));
+        }
+        // An engine of its own: this one ends it when it is dropped. Nothing is read a second time.
         let Inner { caller, config, profiles, .. } = self.inner.as_ref();
-        let (caller, config, profiles) = (caller.clone(), config.clone(), profiles.clone());
-        let tmux = Tmux::resident(config.socket.clone(), &caller.env)?;
-        let inner = Inner { caller, config, profiles, tmux, resident: Mutex::new(None) };
-        Ok(Self { inner: Arc::new(inner), cancel: Cancel::default() })
+        let inner = Inner::new(caller.clone(), config.clone(), profiles.clone())?;
+        let own = Self { inner: Arc::new(inner), cancel: Cancel::default() };
+        let watcher = Arc::new(Watcher::start(own)?);
+        *slot = Some(Arc::clone(&watcher));
+        self.knows(&watcher.table());
+        Ok(watcher)
     }
 
-    /// The resident of this process, made by `start` when it is first needed.
-    pub(crate) fn resident_slot(
-        &self,
-        start: impl FnOnce(Engine) -> Result<Resident>,
-    ) -> Result<Arc<Resident>> {
-        let mut slot = self.inner.resident.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(resident) = slot.as_ref() {
-            return Ok(Arc::clone(resident));
-        }
-        let resident = Arc::new(start(self.apart()?)?);
-        *slot = Some(Arc::clone(&resident));
-        Ok(resident)
+    /// Tells the engine what this process knows while it is the observer.
+    pub(crate) fn knows(&self, table: &Arc<Table>) {
+        let _ = self.inner.table.set(Arc::clone(table));
+    }
+
+    /// What this process knows while it is the observer; `None` for one that does not stay.
+    pub(crate) fn own_table(&self) -> Option<&Arc<Table>> {
+        self.inner.table.get()
+    }
+
+    /// The way to another process that is the observer.
+    pub(crate) fn observer(&self) -> &Observed {
+        &self.inner.observed
     }
 
     /// Who calls.

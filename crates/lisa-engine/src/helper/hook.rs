@@ -2,10 +2,10 @@
 
 use crate::{
     api::{Event, EventKind},
-    journal::{Entry, Journal},
     judge,
     observation::At,
     session::{Folder, policy},
+    watch::journal::{Entry, Journal},
     words::State,
 };
 use std::{

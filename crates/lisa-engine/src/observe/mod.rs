@@ -32,6 +32,8 @@ pub struct Look {
     pub observation: Observation,
     /// How far each file was read, to be remembered together with what was concluded from it.
     pub offsets: Vec<(String, u64)>,
+    /// The agent's own files that were read, or looked for.
+    pub files: Vec<PathBuf>,
 }
 
 /// What tmux shows of a pane.
@@ -101,6 +103,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         |session_id| Known { meta: &session.meta, folder: session.folder.path(), pid: pane_pid, session_id };
     let native_path =
         files.and_then(|files| files.native.as_deref()).and_then(|path| locate(path, known(None)));
+    let mut read_files: Vec<PathBuf> = native_path.iter().cloned().collect();
     let native = native_path.map_or(Reading::Absent, read_json);
     let session_id = native
         .seen()
@@ -113,6 +116,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         open.or_else(|| locate(files.transcript.as_deref()?, known(session_id.as_deref())))
     });
 
+    read_files.extend(transcript_path.iter().cloned());
     let mut offsets = Vec::new();
     let mut stream_errors = Vec::new();
     let mut read = |key: &str, error_name: &'static str, path: Option<PathBuf>| -> Vec<Line> {
@@ -157,7 +161,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         prompt_sent_at: before.turn_began,
         commits_since_turn: commits::since(&session.meta.project_root, before.turn_began),
     };
-    Look { observation, offsets }
+    Look { observation, offsets, files: read_files }
 }
 
 /// A line of `hooks.jsonl` wraps the agent's payload with the time it came.

@@ -10,12 +10,49 @@ mod platform;
 #[path = "portable.rs"]
 mod platform;
 
+#[cfg(target_os = "linux")]
+#[path = "sentinel_linux.rs"]
+mod sentinel;
+#[cfg(not(target_os = "linux"))]
+#[path = "sentinel_portable.rs"]
+mod sentinel;
+
 mod end;
 mod run;
 
 pub use end::end_all;
 pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variables};
 pub use run::{Output, run};
+pub use sentinel::Sentinel;
+
+/// What a [`Sentinel`] tells of what it watches under a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The process has ended. It is not watched any more.
+    Ended(u64),
+    /// The terminal was written to.
+    Output(u64),
+}
+
+/// The limit of open descriptors before this process raised its own: what its children should have.
+static DESCRIPTORS: std::sync::OnceLock<Option<u64>> = std::sync::OnceLock::new();
+
+/// Raises the limit of open descriptors to what the system allows: watching a process takes one.
+pub fn raise_own_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    DESCRIPTORS.get_or_init(|| {
+        let limit = getrlimit(Resource::Nofile);
+        // Where it may not be raised, what cannot be watched is tried again and told.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+        limit.current
+    });
+}
+
+/// The limit of open descriptors that this process was started with.
+pub fn own_descriptor_limit() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+    DESCRIPTORS.get().copied().unwrap_or_else(|| getrlimit(Resource::Nofile).current)
+}
 
 /// How many bytes were typed into a terminal that its program has not read yet.
 pub fn unread(terminal: &std::path::Path) -> std::io::Result<u64> {

@@ -2,7 +2,7 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     os::fd::AsFd,
     process::{Command, ExitStatus, Stdio},
     time::{Duration, Instant},
@@ -19,12 +19,18 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program, collects what it prints, and kills it when `limit` has passed.
+/// Runs a program, gives it something to read, collects what it prints, and kills it when `limit` has passed.
 ///
 /// `Ok(None)` means that it was killed for taking too long.
-pub fn run(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<Option<Output>> {
     let deadline = Instant::now() + limit;
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut pipe) = child.stdin.take() {
+        let input = input.to_vec();
+        // Somebody who reads nothing and is killed for it ends this thread, too.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     while out.is_some() || err.is_some() {
@@ -83,7 +89,8 @@ mod tests {
     #[test]
     fn both_streams_are_collected_whole() {
         let script = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; exit 3";
-        let output = run(Command::new("sh").args(["-c", script]), Duration::from_secs(20)).unwrap().unwrap();
+        let output =
+            run(Command::new("sh").args(["-c", script]), &[], Duration::from_secs(20)).unwrap().unwrap();
         assert_eq!(
             (output.stdout.len(), output.stderr.len(), output.status.code()),
             (300_000, 200_000, Some(3))
@@ -91,7 +98,14 @@ mod tests {
     }
 
     #[test]
+    fn more_than_a_pipe_holds_can_be_given() {
+        let input = vec![b'x'; 300_000];
+        let output = run(&mut Command::new("cat"), &input, Duration::from_secs(20)).unwrap().unwrap();
+        assert_eq!(output.stdout, input);
+    }
+
+    #[test]
     fn a_program_that_hangs_is_ended() {
-        assert!(run(Command::new("sleep").arg("60"), Duration::from_millis(50)).unwrap().is_none());
+        assert!(run(Command::new("sleep").arg("60"), &[], Duration::from_millis(50)).unwrap().is_none());
     }
 }

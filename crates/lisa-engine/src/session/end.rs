@@ -92,9 +92,10 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
             note("session", &row.session, "it has no folder");
         }
     }
-    let orphans = tmux.end_orphaned_clients()?;
-    if orphans > 0 {
-        note("client", &orphans.to_string(), "the process that connected to tmux was killed");
+    if let Some(server) = tmux.lingering() {
+        // Its sessions are gone already; it may go by itself in the meantime.
+        let _ = server.signal(rustix::process::Signal::KILL);
+        note("server", &server.identity().pid.to_string(), "it was told to end and a client held it back");
     }
     let socket = tmux.socket_path();
     if socket.exists() && tmux.call(&[Cmd::new("display-message").args(["-p", "x"])])?.is_none() {

@@ -43,15 +43,18 @@ impl Sighting {
 
 /// Every session, oldest first. A folder whose metadata can not be read is left out here; `doctor` and `cleanup`
 /// name it.
+///
+/// A session is the pane that it was started in, which carries the run's id: whatever a person splits, opens or renames
+/// around it.
 pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<Sighting>> {
     let stored = store.load_all()?;
     let mut rows: HashMap<String, PaneRow> =
-        tmux.panes(with_command)?.into_iter().map(|row| (row.session.clone(), row)).collect();
+        tmux.panes(with_command)?.into_iter().map(|row| (row.run_id.clone(), row)).collect();
     let mut found: Vec<Sighting> = stored
         .into_iter()
         .filter_map(|stored| stored.found.ok())
         .map(|(folder, meta)| {
-            let pane = rows.remove(&meta.name).filter(|row| row.run_id == meta.run_id);
+            let pane = rows.remove(&meta.run_id);
             Sighting { folder, meta, pane }
         })
         .collect();
@@ -62,6 +65,16 @@ pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<Sightin
 /// How many sessions hold a place under the limit.
 pub fn live_count(tmux: &Tmux, store: &Store) -> Result<usize> {
     Ok(all(tmux, store, false)?.iter().filter(|session| session.alive()).count())
+}
+
+/// The pane of a run; `None` where it is gone.
+pub fn pane_of(tmux: &Tmux, meta: &Meta) -> Result<Option<PaneRow>> {
+    let row = match &meta.pane_id {
+        Some(id) => tmux.pane(id)?,
+        // It is being started: nobody has written down which pane it is.
+        None => tmux.panes(false)?.into_iter().find(|row| row.run_id == meta.run_id),
+    };
+    Ok(row.filter(|row| row.run_id == meta.run_id))
 }
 
 /// What is known of the one session with exactly this name; where there is none, which names are near.
@@ -75,8 +88,8 @@ pub fn stored(store: &Store, name: &str) -> Result<(Folder, Meta)> {
 /// The one session with exactly this name.
 pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
     let (folder, meta) = stored(store, name)?;
-    let row = tmux.pane_of(&meta.name, true)?.filter(|row| row.run_id == meta.run_id);
-    Ok(Sighting { folder, meta, pane: row })
+    let pane = pane_of(tmux, &meta)?;
+    Ok(Sighting { folder, meta, pane })
 }
 
 /// The one session that a reader means: by its exact name, or a unique prefix or tag.

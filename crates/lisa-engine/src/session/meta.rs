@@ -70,7 +70,13 @@ pub struct Meta {
     /// The pane's process, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pane: Option<Identity>,
-    /// The pane's id: where to look first, before the server has said which pane it is.
+    /// The pane's id: the session is this pane, wherever a person moves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pane_id: Option<String>,
+    /// The pane's terminal, which tells when the agent writes to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<PathBuf>,
+    /// The tmux server that the pane was made in: when it is gone, so is the pane, whatever the agent did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Identity>,
 }

@@ -133,6 +133,8 @@ impl Plan {
             starter: Identity::own(),
             pane: None,
             pane_id: None,
+            terminal: None,
+            server: None,
         };
         // A profile without a program of its own takes it from the caller's arguments.
         let own_program = usize::from(launch.executable.names.is_empty());

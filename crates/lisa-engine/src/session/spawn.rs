@@ -16,7 +16,11 @@ use crate::{
     profile::launch::{Launch, PromptWay, Template},
     tmux::{Cmd, Tmux},
 };
-use std::{ffi::OsString, path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// How long a process may hold the right to claim a place.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
@@ -79,7 +83,7 @@ pub fn respawn(
 
 /// Ends a session that was just started, and removes what was made for it.
 pub fn take_back(started: &Started, tmux: &Tmux) -> Result<()> {
-    let pane = tmux.pane_of(&started.meta.name, false)?.filter(|row| row.run_id == started.meta.run_id);
+    let pane = super::find::pane_of(tmux, &started.meta)?;
     let session = Sighting { folder: started.folder.clone(), meta: started.meta.clone(), pane };
     super::end::stop(&session, true, tmux)?;
     session.folder.remove()
@@ -111,17 +115,19 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
         env: session_environment(&plan),
         cwd: plan.meta.cwd.clone(),
         stdin,
-        nofile: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
+        nofile: process::own_descriptor_limit(),
     };
     let fifo = folder.file("orders");
     launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
-    let (session_id, pane_id, pane_pid) = new_session(&plan, helper, &fifo, &folder, tmux)?;
-    undo.session = Some((session_id, pane_pid));
-    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(pane_pid)) {
-        return Err(not_launched(tmux, &pane_id, &error.to_string()));
+    let made = new_session(&plan, helper, &fifo, &folder, tmux)?;
+    undo.session = Some((made.session, made.pid));
+    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(made.pid)) {
+        return Err(not_launched(tmux, &made.pane, &error.to_string()));
     }
-    plan.meta.pane = Identity::of(pane_pid);
-    plan.meta.pane_id = Some(pane_id);
+    plan.meta.pane = Identity::of(made.pid);
+    plan.meta.pane_id = Some(made.pane);
+    plan.meta.terminal = Some(made.terminal);
+    plan.meta.server = Identity::of(made.server);
     // A folder that is gone by now was killed by somebody while it was being made.
     folder.write_meta(&plan.meta)?;
     undo.folder = None;
@@ -141,8 +147,13 @@ fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<Fold
 }
 
 fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
+    let limit = config.max_sessions as usize;
+    // There are never more live sessions than directories: only near the limit must each be looked at.
+    if store.names()?.len() < limit {
+        return Ok(());
+    }
     let live = super::find::live_count(tmux, store)?;
-    if live < config.max_sessions as usize {
+    if live < limit {
         return Ok(());
     }
     Err(Error::new(
@@ -152,16 +163,34 @@ fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
     ))
 }
 
-fn new_session(
-    plan: &Plan,
-    helper: &[String],
-    fifo: &Path,
-    folder: &Folder,
-    tmux: &Tmux,
-) -> Result<(String, String, u32)> {
+/// What tmux says of a session that it has just made, and how that is read.
+struct Made {
+    session: String,
+    pane: String,
+    pid: u32,
+    terminal: PathBuf,
+    server: u32,
+}
+
+const MADE: &str = "#{session_id}\t#{pane_id}\t#{pane_pid}\t#{pane_tty}\t#{pid}";
+
+impl Made {
+    fn read(text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.trim_end().split('\t').collect();
+        let [session, pane, pid, terminal, server] = fields.as_slice() else { return None };
+        Some(Self {
+            session: (*session).to_owned(),
+            pane: (*pane).to_owned(),
+            pid: pid.parse().ok()?,
+            terminal: terminal.into(),
+            server: server.parse().ok()?,
+        })
+    }
+}
+
+fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmux: &Tmux) -> Result<Made> {
     let meta = &plan.meta;
-    let mut new =
-        Cmd::new("new-session").args(["-d", "-P", "-F", "#{session_id}\t#{pane_id}\t#{pane_pid}", "-s"]);
+    let mut new = Cmd::new("new-session").args(["-d", "-P", "-F", MADE, "-s"]);
     new = new
         .arg(&meta.name)
         .arg("-x")
@@ -175,7 +204,9 @@ fn new_session(
         Mode::Exec => new.arg("run").arg(fifo).arg(folder.path().display().to_string()).arg(&meta.run_id),
     };
     let target = format!("={}:", meta.name);
-    let mut commands = vec![new, Cmd::new("set-option").args(["-t", &target, "@lisa_run"]).arg(&meta.run_id)];
+    // An option of the pane: it goes where the pane goes, and no other pane has it.
+    let mark = Cmd::new("set-option").args(["-p", "-t", &target, "@lisa_run"]).arg(&meta.run_id);
+    let mut commands = vec![new, mark];
     if meta.mode == Mode::Exec {
         let log = shell_line(helper, &["log", &folder.file("output.txt").display().to_string()]);
         commands.push(
@@ -198,15 +229,13 @@ fn new_session(
         }
     })?;
     let text = String::from_utf8_lossy(&printed).into_owned();
-    let mut fields = text.trim_end().split('\t');
-    match (fields.next(), fields.next(), fields.next().and_then(|pid| pid.parse().ok())) {
-        (Some(session), Some(pane), Some(pid)) => Ok((session.to_owned(), pane.to_owned(), pid)),
-        _ => Err(Error::new(
+    Made::read(&text).ok_or_else(|| {
+        Error::new(
             Kind::TmuxFailed,
             format!("tmux answered `{}` to the start of a session", text.trim_end()),
             "run `lisa doctor`",
-        )),
-    }
+        )
+    })
 }
 
 /// The pane did not take its orders: what it shows says why.

@@ -4,9 +4,8 @@
 //! command list as a condition on what the pane shows, and nothing can come between the two. Up to 3.3a a paste into
 //! a dead pane kills the server; the same condition sees to that.
 
-use super::{Cmd, Tmux};
+use super::{Cmd, Tmux, exchange};
 use crate::{error::Result, observation::Pane};
-use std::path::Path;
 
 /// How many characters of a row are compared.
 const ROW_CHARS: usize = 100;
@@ -84,50 +83,35 @@ fn pattern(row: &str) -> String {
 impl Tmux {
     /// Pastes text into a pane, bracketed where its program asked for that, after leaving copy mode.
     ///
-    /// The text goes through a file in `folder`, and is loaded before the condition, so that nothing comes between the
-    /// condition and the paste.
-    pub fn paste(&self, pane: &str, text: &[u8], folder: &Path, guard: &Guard) -> Result<Typed> {
+    /// The text is loaded before the condition, so that nothing comes between the condition and the paste.
+    pub fn paste(&self, pane: &str, text: &[u8], guard: &Guard) -> Result<Typed> {
         if text.is_empty() {
             return Ok(Typed::Done);
         }
         let name = format!("lisa-{}", uuid::Uuid::new_v4().simple());
-        let file = folder.join(&name);
-        crate::disk::write_atomic(&file, text)?;
         let paste = [
             Cmd::new("copy-mode").args(["-q", "-t", pane]),
             Cmd::new("paste-buffer").args(["-d", "-p", "-r", "-b", &name, "-t", pane]),
         ];
         let forget = [Cmd::new("delete-buffer").arg("-b").arg(&name)];
-        let typed = self.typed(&[
-            Cmd::new("load-buffer").args(["-b", &name]).arg(file.display().to_string()),
-            guard.command(pane, &paste, &forget),
-        ]);
-        let _ = std::fs::remove_file(&file);
-        typed
+        let load = Cmd::new("load-buffer").args(["-b", &name, "-"]);
+        self.typed(&[load, guard.command(pane, &paste, &forget)], text)
     }
 
     /// Presses named keys in a pane, after leaving copy mode.
     pub fn press(&self, pane: &str, keys: &[&str], guard: &Guard) -> Result<Typed> {
         let send = keys.iter().fold(Cmd::new("send-keys").args(["-t", pane]), |send, key| send.arg(*key));
-        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])])
+        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])], &[])
     }
 
     /// Types text into a pane as keys, for a program that takes no paste.
     pub fn type_text(&self, pane: &str, text: &str, guard: &Guard) -> Result<Typed> {
         let send = Cmd::new("send-keys").args(["-l", "-t", pane, "--"]).arg(text);
-        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])])
+        self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])], &[])
     }
 
-    /// The terminal of a pane.
-    pub(crate) fn terminal_of(&self, pane: &str) -> Option<std::path::PathBuf> {
-        let ask = Cmd::new("display-message").args(["-p", "-t", pane, "#{pane_tty}"]);
-        let printed = self.call(&[ask]).ok()??.into_iter().next()?.ok()?;
-        let path = String::from_utf8(printed).ok()?;
-        Some(path.trim().into()).filter(|path: &std::path::PathBuf| path.is_absolute())
-    }
-
-    fn typed(&self, commands: &[Cmd]) -> Result<Typed> {
-        Ok(match self.call_atomic(commands)? {
+    fn typed(&self, commands: &[Cmd], input: &[u8]) -> Result<Typed> {
+        Ok(match exchange::call_atomic(self, commands, input)? {
             Some(Ok(printed)) if printed.trim_ascii() == b"typed" => Typed::Done,
             Some(Ok(_)) => Typed::Moved,
             // The pane went away between the condition and the key.

@@ -62,10 +62,6 @@ impl Lab {
         Tmux::new(self.config.socket.clone(), &self.env).unwrap()
     }
 
-    pub fn resident(&self) -> Tmux {
-        Tmux::resident(self.config.socket.clone(), &self.env).unwrap()
-    }
-
     pub fn store(&self) -> Store {
         Store::open(&self.config.state_dir).unwrap()
     }
@@ -87,6 +83,12 @@ impl Lab {
         let new = argv.iter().fold(new, |new, word| new.arg(*word));
         let printed = self.tmux().call_starting(&[new]).unwrap().unwrap();
         String::from_utf8(printed).unwrap().trim().to_owned()
+    }
+
+    /// The pane of a session.
+    pub fn pane(&self, session: &str) -> lisa_engine::tmux::pane::PaneRow {
+        let rows = self.tmux().panes(true).unwrap();
+        rows.into_iter().find(|row| row.session == session).unwrap()
     }
 
     /// The server's process, if one runs.

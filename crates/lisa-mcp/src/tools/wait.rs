@@ -4,8 +4,8 @@ use super::{Answer, always_load};
 use crate::{args::Args, fit, schema, server::Lisa, tasks};
 use lisa_engine::{
     api::{WaitRequest, WaitResponse},
-    engine::Cancel,
-    error::Error,
+    engine::{Cancel, Said},
+    error::{Error, Kind},
     words::{StateName, Status},
 };
 use rmcp::{
@@ -91,35 +91,38 @@ impl Lisa {
         self.run(move |engine| engine.wait(&request, &Cancel::default(), &mut |_| {})).await
     }
 
-    /// Waits on a blocking thread; tells the client what the sessions do meanwhile; ends when the client cancels.
+    /// Waits without a thread; tells the client what the sessions do meanwhile; ends when the client cancels.
     async fn wait(
         &self,
         request: WaitRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<WaitResponse, Error> {
         let raised = RaiseOnDrop(Cancel::default());
-        let cancel = raised.0.clone();
-        let (said, mut lines) = mpsc::unbounded_channel::<String>();
         let mut progress = context.meta.get_progress_token().map(|token| Progress {
             peer: context.peer.clone(),
             token,
             began: Instant::now(),
             total: request.timeout_s.unwrap_or(DEFAULT_SECONDS),
         });
-        let wait = self.run(move |engine| {
-            engine.wait(&request, &cancel, &mut |line| {
-                let _ = said.send(line.to_owned());
-            })
-        });
-        tokio::pin!(wait);
+        let (sender, mut said) = mpsc::unbounded_channel::<Said>();
+        self.engine.wait_parked(request, &raised.0, progress.is_some(), move |said| {
+            let _ = sender.send(said);
+        })?;
         loop {
             tokio::select! {
-                answer = &mut wait => return answer,
-                Some(line) = lines.recv() => {
-                    if let Some(progress) = &mut progress {
-                        progress.say(line).await;
+                said = said.recv() => match said {
+                    Some(Said::Done(answer)) => return *answer,
+                    Some(Said::Progress(line)) => {
+                        if let Some(progress) = &mut progress {
+                            progress.say(line).await;
+                        }
                     }
-                }
+                    None => return Err(Error::new(
+                        Kind::Cancelled,
+                        "the wait ended with the server",
+                        "wait again with the same cursor",
+                    )),
+                },
                 () = context.ct.cancelled(), if !raised.0.is_cancelled() => raised.0.cancel(),
             }
         }

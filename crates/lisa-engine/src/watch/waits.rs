@@ -1,25 +1,28 @@
-//! Waiting for sessions, and following the journal.
+//! Waiting for sessions: what a wait is for, when it comes true, and what it answers.
 
+use super::{
+    Want,
+    parking::{Arrival, Said},
+};
 use crate::{
     api::*,
     drive::seconds,
-    engine::{Cancel, Engine, next_step},
+    engine::{Cancel, Engine, is_gone, next_step},
     error::{Error, Kind, Result, printable},
-    resident::Resident,
     words::{Attention, StateName, Status},
 };
 use std::{
-    sync::Arc,
+    collections::BTreeMap,
+    sync::mpsc::channel,
     time::{Duration, Instant},
 };
 
 /// How long a wait lasts unless its caller says otherwise.
 const WAIT: Duration = Duration::from_secs(45);
 /// The most events that one answer holds.
-const EVENTS_MAX: usize = 200;
-/// How often a wait looks whether it was cancelled, and tells how things stand.
-const BEAT: Duration = Duration::from_millis(50);
-const PROGRESS: Duration = Duration::from_secs(1);
+pub(super) const EVENTS_MAX: usize = 200;
+/// How often a session is looked at again whose prompt is announced and not drawn yet.
+const DRAWING: Duration = Duration::from_millis(50);
 
 /// How long a prompt that was announced may take to be drawn. Until then nobody can read its options.
 const DRAWN_MS: i64 = 1_500;
@@ -76,6 +79,92 @@ impl Until {
     }
 }
 
+/// A wait that has begun.
+#[derive(Debug)]
+pub(super) struct Wait {
+    request: WaitRequest,
+    until: Until,
+    names: Vec<String>,
+    since: u64,
+    /// When it is over.
+    pub(super) deadline: Instant,
+    /// The sessions as they were last seen.
+    seen: BTreeMap<String, Session>,
+}
+
+impl Wait {
+    /// Checks what is asked for, and looks where the journal stands.
+    pub(super) fn begin(engine: &Engine, request: WaitRequest) -> Result<Self> {
+        let until = Until::parse(&request)?;
+        let limit = seconds(request.timeout_s, WAIT)?;
+        let names = engine.waited_for(&request)?;
+        if let Until::Turn(turn) = &until {
+            engine.check_turn(turn)?;
+        }
+        let journal = engine.journal()?;
+        let since = match request.since {
+            Some(since) => not_ahead(since, journal.cursor()?)?,
+            None => journal.cursor()?,
+        };
+        // A cursor that has expired is said at once, not after the wait.
+        journal.read(since, 1, |_| true)?;
+        let deadline = Instant::now() + limit;
+        Ok(Self { request, until, names, since, deadline, seen: BTreeMap::new() })
+    }
+
+    /// The sessions that it is about.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The same, to be asked for.
+    pub(super) fn wants(&self) -> Vec<Want> {
+        self.names.iter().map(|name| Want::named(name)).collect()
+    }
+
+    /// Takes in how sessions are now: those of `changed` that are not among `sessions` are gone.
+    pub(super) fn see(&mut self, changed: &[String], sessions: Vec<Session>) {
+        changed.iter().for_each(|name| {
+            self.seen.remove(name);
+        });
+        self.seen.extend(sessions.into_iter().map(|session| (session.name.clone(), session)));
+    }
+
+    /// Whether it has come true.
+    pub(super) fn is_true(&self, engine: &Engine) -> Result<bool> {
+        if self.names.is_empty() {
+            return Ok(true);
+        }
+        match &self.until {
+            Until::Turn(turn) => Ok(engine.turn_over(turn, self.since)? || blocked(self.seen.values(), turn)),
+            Until::Event => Ok(!engine.events_after(self.since, &self.names, 1)?.0.is_empty()),
+            until => {
+                let holds = |name: &String| self.seen.get(name).is_none_or(|session| until.holds(session));
+                Ok(match self.request.mode {
+                    WaitMode::Any => self.names.iter().any(holds),
+                    WaitMode::All => self.names.iter().all(holds),
+                })
+            }
+        }
+    }
+
+    /// When it should be looked at again although nothing happens.
+    pub(super) fn look_again(&self) -> Option<Duration> {
+        self.seen.values().any(is_being_drawn).then_some(DRAWING)
+    }
+
+    /// One line on what the sessions do.
+    pub(super) fn progress(&self) -> String {
+        line(self.seen.values())
+    }
+
+    /// The answer, of what is so now.
+    pub(super) fn answer(&self, engine: &Engine, timed_out: bool) -> Result<WaitResponse> {
+        let sessions = engine.sessions_named(&self.wants())?;
+        engine.wait_answer(&self.names, sessions, self.since, timed_out, &self.request)
+    }
+}
+
 impl Engine {
     /// Blocks until the wait comes true, its time is over, or it is cancelled. `progress` is called about once a
     /// second with one line on what the sessions do.
@@ -85,75 +174,28 @@ impl Engine {
         cancel: &Cancel,
         progress: &mut dyn FnMut(&str),
     ) -> Result<WaitResponse> {
-        let until = Until::parse(request)?;
-        let limit = seconds(request.timeout_s, WAIT)?;
-        let names = self.waited_for(request)?;
-        if let Until::Turn(turn) = &until {
-            self.check_turn(turn)?;
-        }
-        let journal = self.journal()?;
-        let since = match request.since {
-            Some(since) => not_ahead(since, journal.cursor()?)?,
-            None => journal.cursor()?,
-        };
-        // A cursor that has expired is said at once, not after the wait.
-        journal.read(since, 1, |_| true)?;
-        let deadline = Instant::now() + limit;
-        let resident = self.resident()?;
-        let mut round = resident.round();
-        resident.look(&names);
-        let mut told = Instant::now();
-        let mut first = true;
+        let (sender, receiver) = channel();
+        self.wait_parked(request.clone(), cancel, true, move |said| drop(sender.send(said)))?;
         loop {
-            let sessions = self.sessions_now(&names, &resident, first)?;
-            first = false;
-            let done = match &until {
-                Until::Turn(turn) => self.turn_over(turn, since)? || blocked(&sessions, turn),
-                Until::Event => !self.events_after(since, &names, 1)?.0.is_empty(),
-                until => {
-                    let holds = |name: &String| {
-                        sessions
-                            .iter()
-                            .find(|session| session.name == *name)
-                            .is_none_or(|session| until.holds(session))
-                    };
-                    match request.mode {
-                        WaitMode::Any => names.iter().any(holds),
-                        WaitMode::All => names.iter().all(holds),
-                    }
-                }
-            };
-            let out_of_time = Instant::now() >= deadline;
-            if done || out_of_time || names.is_empty() {
-                // What is answered is what is so now, not when the pump last came by.
-                let sessions = self.sessions_now(&names, &resident, true)?;
-                return self.wait_answer(&names, sessions, since, !done && out_of_time, request);
-            }
-            if told.elapsed() >= PROGRESS {
-                told = Instant::now();
-                progress(&line(&sessions));
-            }
-            loop {
-                if cancel.is_cancelled() {
-                    return Err(Error::new(
-                        Kind::Cancelled,
-                        "the wait was cancelled",
-                        "wait again with the same cursor",
-                    ));
-                }
-                let left = deadline.saturating_duration_since(Instant::now());
-                let now = resident.after(round, BEAT.min(left));
-                if now != round || left.is_zero() || told.elapsed() >= PROGRESS {
-                    round = now;
-                    break;
-                }
+            match receiver.recv() {
+                Ok(Said::Progress(line)) => progress(&line),
+                Ok(Said::Done(answer)) => return *answer,
+                Err(_) => return Err(cancelled()),
             }
         }
     }
 
-    /// The resident of this process, started when it is first needed.
-    fn resident(&self) -> Result<Arc<Resident>> {
-        self.resident_slot(Resident::start)
+    /// Begins a wait that holds no thread: `say` is called with its answer when it comes true, its time is over or it is
+    /// cancelled, and, where `progress` is wanted, about once a second with one line on what the sessions do.
+    pub fn wait_parked(
+        &self,
+        request: WaitRequest,
+        cancel: &Cancel,
+        progress: bool,
+        say: impl Fn(Said) + Send + 'static,
+    ) -> Result<()> {
+        let arrival = Arrival { request, progress, say: Box::new(say) };
+        self.watcher()?.park(arrival, cancel)
     }
 
     fn waited_for(&self, request: &WaitRequest) -> Result<Vec<String>> {
@@ -178,22 +220,19 @@ impl Engine {
         Ok(names)
     }
 
-    /// The sessions as the pump last saw them; looked at here the first time, or where the pump has not come yet.
-    fn sessions_now(&self, names: &[String], resident: &Resident, fresh: bool) -> Result<Vec<Session>> {
-        let mut sessions = Vec::new();
-        for name in names {
-            let known = if fresh { None } else { resident.session(name) };
-            let session = match known {
-                Some(session) => Some(session),
-                None => match self.look_at(name) {
-                    Ok((sighting, judged)) => Some(self.describe(&sighting, &judged, false)),
-                    Err(error) if error.kind() == Kind::SessionNotFound => None,
-                    Err(error) => return Err(error),
-                },
-            };
-            sessions.extend(session);
+    /// Sessions with these names as they are now: as the observer says, or looked at. One that is gone is left out.
+    pub(super) fn sessions_named(&self, wants: &[Want]) -> Result<Vec<Session>> {
+        if let Some(sessions) = self.observed(wants) {
+            return Ok(sessions);
         }
-        Ok(sessions)
+        let store = self.store()?;
+        let mut found = Vec::new();
+        for want in wants {
+            found.extend(store.load(&want.name)?);
+        }
+        let looked = self.look_into_all(found)?;
+        let there = looked.into_iter().filter(|(sighting, judged)| !is_gone(sighting, judged));
+        Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
     }
 
     /// A turn that there never was would be waited for in vain.
@@ -268,26 +307,10 @@ impl Engine {
         };
         Ok(WaitResponse { events, sessions, timed_out, cursor, next })
     }
-
-    /// Follows the journal.
-    pub fn watch(&self, request: &WatchRequest) -> Result<Watch> {
-        let journal = self.journal()?;
-        let cursor = match request.since {
-            Some(since) => not_ahead(since, journal.cursor()?)?,
-            None => journal.cursor()?,
-        };
-        journal.read(cursor, 1, |_| true)?;
-        let known = self.names()?;
-        if let Some(unknown) = request.sessions.iter().find(|name| !known.contains(name)) {
-            return Err(Error::not_found(unknown, &known));
-        }
-        let resident = self.resident()?;
-        Ok(Watch { engine: self.clone(), resident, request: request.clone(), cursor, held: Vec::new() })
-    }
 }
 
 /// A cursor that the journal has not reached is another journal's: waiting from there would miss what comes.
-fn not_ahead(since: u64, now: u64) -> Result<u64> {
+pub(super) fn not_ahead(since: u64, now: u64) -> Result<u64> {
     if since <= now {
         return Ok(since);
     }
@@ -298,9 +321,14 @@ fn not_ahead(since: u64, now: u64) -> Result<u64> {
 }
 
 /// Whether a turn can not end before somebody answers what it asks.
-fn blocked(sessions: &[Session], turn: &str) -> bool {
+fn blocked<'a>(mut sessions: impl Iterator<Item = &'a Session>, turn: &str) -> bool {
     let asks = |session: &Session| session.prompt.is_some() && !is_being_drawn(session);
-    sessions.iter().any(|session| session.turn.as_deref() == Some(turn) && asks(session))
+    sessions.any(|session| session.turn.as_deref() == Some(turn) && asks(session))
+}
+
+/// What a wait answers that was given up.
+pub(super) fn cancelled() -> Error {
+    Error::new(Kind::Cancelled, "the wait was cancelled", "wait again with the same cursor")
 }
 
 /// Whether the agent has just announced a prompt that its screen does not show yet: whoever waits wants to answer it.
@@ -309,61 +337,16 @@ fn is_being_drawn(session: &Session) -> bool {
     session.prompt.as_ref().is_some_and(|prompt| prompt.options.is_empty()) && age_ms() < DRAWN_MS
 }
 
-fn line(sessions: &[Session]) -> String {
+fn line<'a>(sessions: impl ExactSizeIterator<Item = &'a Session>) -> String {
+    let more = sessions.len().saturating_sub(5);
     let words: Vec<String> = sessions
-        .iter()
         .take(5)
         .map(|session| match &session.tool {
             Some(tool) => format!("{} {} ({tool})", session.name, session.state),
             None => format!("{} {}", session.name, session.state),
         })
         .collect();
-    let more = sessions.len().saturating_sub(5);
     if more > 0 { format!("{}, and {more} more", words.join(", ")) } else { words.join(", ") }
-}
-
-/// The journal as a stream.
-#[derive(Debug)]
-pub struct Watch {
-    engine: Engine,
-    resident: Arc<Resident>,
-    request: WatchRequest,
-    cursor: u64,
-    held: Vec<Event>,
-}
-
-impl Watch {
-    /// The next event, or `None` when the time passed without one.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<Event>> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(event) = self.held.pop() {
-                return Ok(Some(event));
-            }
-            let round = self.resident.round();
-            let wanted = |event: &Event| {
-                (self.request.sessions.is_empty() || self.request.sessions.contains(&event.session))
-                    && (self.request.events.is_empty() || self.request.events.contains(&event.event))
-            };
-            let read = self.engine.journal()?.read(self.cursor, EVENTS_MAX, wanted)?;
-            self.cursor = read.cursor;
-            self.held = read.events;
-            self.held.reverse();
-            if !self.held.is_empty() {
-                continue;
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.resident.after(round, left);
-        }
-    }
-
-    /// Where the stream stands.
-    pub fn cursor(&self) -> u64 {
-        self.held.last().map_or(self.cursor, |event| event.cursor - 1)
-    }
 }
 
 #[cfg(test)]
@@ -388,9 +371,9 @@ mod tests {
         let option = json!([{"key": "1", "label": "Yes", "selected": true, "effect": "allow_once"}]);
         let announced = asking(now, json!([]));
         assert!(!Until::Attention.holds(&announced), "nobody could choose an option yet");
-        assert!(!blocked(&[announced], "s#1"));
+        assert!(!blocked([announced].iter(), "s#1"));
         assert!(Until::Attention.holds(&asking(now, option.clone())));
-        assert!(blocked(&[asking(now, option)], "s#1"));
+        assert!(blocked([asking(now, option)].iter(), "s#1"));
         let long_ago = now - Duration::from_secs(5);
         assert!(Until::Attention.holds(&asking(long_ago, json!([]))), "it is said even if it is never shown");
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -234,6 +234,53 @@ impl Journal {
     }
 }
 
+/// Somebody who follows the journal from where it stood: each read gives what came since, and reads nothing twice.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    journal: Journal,
+    /// The segment that is read, and how far.
+    segment: u64,
+    offset: u64,
+}
+
+impl Tail {
+    /// Begins at the end.
+    pub(crate) fn new(journal: Journal) -> Result<Self> {
+        let (segment, offset) = match journal.segments()?.last() {
+            Some(last) => (last.first, last.next_cursor()?.1),
+            None => (0, 0),
+        };
+        Ok(Self { journal, segment, offset })
+    }
+
+    /// The sessions that something was written about since the last read, each with the id of the last event; `None`
+    /// where parts of that are gone already, so that it may have been any of them.
+    pub(crate) fn sessions(&mut self) -> Result<Option<BTreeMap<String, String>>> {
+        let segments = self.journal.segments()?;
+        let mut names = BTreeMap::new();
+        let missed = self.segment != 0 && segments.iter().all(|segment| segment.first != self.segment);
+        let from = self.segment;
+        for segment in segments.iter().filter(|segment| segment.first >= from) {
+            if segment.first != self.segment {
+                (self.segment, self.offset) = (segment.first, 0);
+            }
+            let bytes = disk::read_at(&segment.path, self.offset, u64::MAX)?.unwrap_or_default();
+            let (lines, used) = disk::whole_lines(&bytes);
+            self.offset += used as u64;
+            let about = lines.iter().filter_map(|line| serde_json::from_slice::<About>(line).ok());
+            names.extend(about.map(|about| (about.session, about.id)));
+        }
+        Ok((!missed).then_some(names))
+    }
+}
+
+/// A line, as far as a follower needs it.
+#[derive(Deserialize)]
+struct About {
+    id: String,
+    session: String,
+}
+
 /// A line, as far as whoever writes the next one needs it.
 #[derive(Deserialize)]
 struct Numbered {
@@ -357,6 +404,28 @@ mod tests {
             true
         });
         assert_eq!(read.unwrap_err().kind(), Kind::CursorExpired);
+    }
+
+    #[test]
+    fn a_follower_is_told_of_each_session_once_across_segments_and_of_what_it_missed() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = journal(dir.path(), 100);
+        journal.append(&[entry("before")], 0).unwrap();
+        let mut tail = Tail::new(journal.clone()).unwrap();
+        assert_eq!(tail.sessions().unwrap(), Some(BTreeMap::new()));
+        for id in 0..40 {
+            let mut entry = entry(&id.to_string());
+            entry.event.session = format!("s{id}");
+            journal.append(&[entry], 0).unwrap();
+        }
+        assert_eq!(tail.sessions().unwrap().unwrap().len(), 40);
+        assert_eq!(tail.sessions().unwrap(), Some(BTreeMap::new()));
+        let mut late = Tail::new(journal.clone()).unwrap();
+        for id in 40..400 {
+            journal.append(&[entry(&id.to_string())], 0).unwrap();
+        }
+        assert_eq!(late.sessions().unwrap(), None, "the segment that it read is gone");
+        assert_eq!(late.sessions().unwrap(), Some(BTreeMap::new()));
     }
 
     #[test]

@@ -1,0 +1,229 @@
+//! Ends of processes and output on terminals, told by the kernel as they happen.
+//!
+//! One thread sleeps on one epoll: a pidfd for each process, and one inotify with a watch on each terminal. A program
+//! that writes to its terminal modifies the terminal's file, which costs the program, tmux and Lisa next to nothing: a
+//! thousand silent terminals cost no time at all.
+
+use super::{Handle, Sight};
+use rustix::{
+    event::{EventfdFlags, epoll, eventfd},
+    fs::inotify,
+};
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::OwnedFd,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+/// What epoll says of the inotify and of the descriptor that ends the thread; every other number is a key.
+const OUTPUT: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+/// How long output is gathered before it is told: a spinner writes many times a second.
+const GATHER: Duration = Duration::from_millis(3);
+/// How many bytes the fixed part of an inotify event takes.
+const EVENT: usize = 16;
+
+/// Watches processes and terminals. Dropping it ends its thread.
+#[derive(Debug)]
+pub struct Sentinel {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    epoll: OwnedFd,
+    inotify: OwnedFd,
+    stop: OwnedFd,
+    watched: Mutex<Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    processes: HashMap<u64, Handle>,
+    terminals: HashMap<i32, u64>,
+    watches: HashMap<u64, i32>,
+}
+
+impl Sentinel {
+    /// Starts the thread; `tell` is called on it.
+    pub fn start(tell: impl Fn(Sight) + Send + 'static) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            inotify: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?,
+            stop: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            watched: Mutex::default(),
+        });
+        let of = |number| epoll::EventData::new_u64(number);
+        epoll::add(&shared.epoll, &shared.inotify, of(OUTPUT), epoll::EventFlags::IN)?;
+        epoll::add(&shared.epoll, &shared.stop, of(STOP), epoll::EventFlags::IN)?;
+        let own = Arc::clone(&shared);
+        thread::Builder::new().name("lisa-sentinel".to_owned()).spawn(move || own.run(&tell))?;
+        Ok(Self { shared })
+    }
+
+    /// Watches a process under a key that is not in use.
+    pub fn watch_process(&self, key: u64, pid: u32) -> io::Result<()> {
+        let handle = Handle::open(pid)?;
+        let mut watched = self.shared.watched();
+        epoll::add(
+            &self.shared.epoll,
+            handle.as_fd(),
+            epoll::EventData::new_u64(key),
+            epoll::EventFlags::IN,
+        )?;
+        watched.processes.insert(key, handle);
+        Ok(())
+    }
+
+    /// Watches a terminal under a key.
+    pub fn watch_terminal(&self, key: u64, terminal: &Path) -> io::Result<()> {
+        let mut watched = self.shared.watched();
+        let watch = inotify::add_watch(&self.shared.inotify, terminal, inotify::WatchFlags::MODIFY)?;
+        watched.terminals.insert(watch, key);
+        watched.watches.insert(key, watch);
+        Ok(())
+    }
+
+    /// Watches nothing under this key any more.
+    pub fn forget(&self, key: u64) {
+        let mut watched = self.shared.watched();
+        if let Some(handle) = watched.processes.remove(&key) {
+            let _ = epoll::delete(&self.shared.epoll, handle.as_fd());
+        }
+        if let Some(watch) = watched.watches.remove(&key) {
+            watched.terminals.remove(&watch);
+            // A terminal that is gone took its watch with it.
+            let _ = inotify::remove_watch(&self.shared.inotify, watch);
+        }
+    }
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.shared.stop, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Shared {
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, tell: &dyn Fn(Sight)) {
+        let mut events = Vec::with_capacity(256);
+        loop {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+            let mut output = false;
+            for event in &events {
+                match event.data.u64() {
+                    STOP => return,
+                    OUTPUT => output = true,
+                    key => {
+                        let ended = self.watched().processes.remove(&key);
+                        if let Some(handle) = ended {
+                            let _ = epoll::delete(&self.epoll, handle.as_fd());
+                            tell(Sight::Ended(key));
+                        }
+                    }
+                }
+            }
+            if output {
+                self.heard().into_iter().for_each(|key| tell(Sight::Output(key)));
+                thread::sleep(GATHER);
+            }
+        }
+    }
+
+    /// The keys of the terminals that were written to, each once.
+    fn heard(&self) -> Vec<u64> {
+        let mut keys = Vec::new();
+        let mut chunk = vec![0; 64 << 10];
+        while let Ok(read) = rustix::io::read(&self.inotify, &mut chunk) {
+            let watched = self.watched();
+            for watch in watches(&chunk[..read]) {
+                keys.extend(watched.terminals.get(&watch));
+            }
+            if read < chunk.len() / 2 {
+                break;
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}
+
+/// The watches that inotify events are about.
+fn watches(mut bytes: &[u8]) -> Vec<i32> {
+    let mut found = Vec::new();
+    while let Some((head, rest)) = bytes.split_at_checked(EVENT) {
+        let field = |at: usize| head.get(at..at + 4).and_then(|field| field.try_into().ok());
+        let (Some(watch), Some(length)) = (field(0), field(12)) else { break };
+        found.push(i32::from_ne_bytes(watch));
+        let name = usize::try_from(u32::from_ne_bytes(length)).unwrap_or(usize::MAX);
+        bytes = rest.get(name..).unwrap_or_default();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io::Write, os::unix::process::CommandExt, process::Command, sync::mpsc::channel};
+
+    fn started() -> (Sentinel, std::sync::mpsc::Receiver<Sight>) {
+        let (sender, receiver) = channel();
+        (
+            Sentinel::start(move |sight| {
+                let _ = sender.send(sight);
+            })
+            .unwrap(),
+            receiver,
+        )
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_told_once() {
+        let (sentinel, sights) = started();
+        let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        sentinel.watch_process(7, child.id()).unwrap();
+        assert_eq!(sights.recv_timeout(Duration::from_secs(5)).unwrap(), Sight::Ended(7));
+        child.wait().unwrap();
+        assert!(sights.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(sentinel.watch_process(8, child.id()).is_err(), "a process that is gone cannot be watched");
+    }
+
+    #[test]
+    fn what_is_written_to_a_file_that_is_watched_is_told_until_it_is_forgotten() {
+        let (sentinel, sights) = started();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        sentinel.watch_terminal(3, file.path()).unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(sights.recv_timeout(Duration::from_secs(5)).unwrap(), Sight::Output(3));
+        sentinel.forget(3);
+        while sights.recv_timeout(Duration::from_millis(20)).is_ok() {}
+        file.write_all(b"y").unwrap();
+        assert!(sights.recv_timeout(Duration::from_millis(50)).is_err());
+    }
+
+    #[test]
+    fn a_sentinel_that_is_dropped_leaves_no_thread() {
+        let (sentinel, sights) = started();
+        let mut child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        sentinel.watch_process(1, child.id()).unwrap();
+        drop(sentinel);
+        // The thread holds the other end of the channel.
+        let ended = sights.recv_timeout(Duration::from_secs(5));
+        assert_eq!(ended, Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

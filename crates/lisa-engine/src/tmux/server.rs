@@ -1,0 +1,152 @@
+//! The server's own life: how it is started, with which options, and how it is ended for good.
+
+use super::{Cmd, Reply, Tmux, Version, exchange, timeout_error};
+use crate::{error::Result, process::Handle};
+use rustix::process::Signal;
+use std::{
+    os::unix::net::UnixStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The first tmux that tells a program that has ended nothing about who looks at it.
+const FIXED: Version = Version::new(3, 4);
+/// How long a server that was ended may take to go by itself: after `kill-server` the process lives for over a second.
+const GOING: Duration = Duration::from_millis(1_500);
+
+impl Tmux {
+    /// Runs commands as one list and starts the server if it is not running.
+    pub fn call_starting(&self, commands: &[Cmd]) -> Result<Reply> {
+        self.check_version()?;
+        let mut list = vec![Cmd::new("start-server")];
+        list.extend(options());
+        list.extend_from_slice(commands);
+        list.push(Cmd::new("display-message").args(["-p", "#{pid}"]));
+        let began = Instant::now();
+        loop {
+            match exchange::call_starting(self, &list)? {
+                Some(Ok(printed)) => return Ok(Ok(take_server_pid(printed))),
+                Some(Err(why)) => return Ok(Err(why)),
+                None if began.elapsed() >= self.timeout => return Err(timeout_error(self.timeout)),
+                // A server that is on its way out answers nobody, and no other can start before it is gone.
+                None if began.elapsed() >= GOING => self.end_lingering(),
+                None => {}
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// A server that was told to end and cannot, because a client of somebody's does not leave: it listens and answers
+    /// nothing. `None` where the server answers, or there is none.
+    pub fn lingering(&self) -> Option<Handle> {
+        let stream = UnixStream::connect(self.socket_path()).ok()?;
+        let holder = listener(&stream)?;
+        let ask = Cmd::new("display-message").args(["-p", "#{pid}"]);
+        matches!(self.call(&[ask]), Ok(None)).then_some(holder)
+    }
+
+    /// Ends a server that lingers; its sessions are gone already. Says whether there was one.
+    pub fn end_lingering(&self) {
+        if let Some(server) = self.lingering() {
+            // It may have gone in the meantime.
+            let _ = server.signal(Signal::KILL);
+        }
+    }
+
+    /// Ends a session.
+    ///
+    /// A tmux before 3.4 tells the program in a pane when nobody looks at it any more, if it asked for that; if it has
+    /// ended in the meantime, the server dies of it with every session. So what it asked for is forgotten first, in the
+    /// same command list.
+    pub fn end_session(&self, id: &str) -> Result<()> {
+        let forget = Cmd::new("send-keys").args(["-R", "-t"]).arg(format!("{id}:"));
+        self.call_atomic(&[forget, Cmd::new("kill-session").arg("-t").arg(id)])?;
+        Ok(())
+    }
+
+    /// Whether the server outlives a client that comes to look at a pane whose program has ended.
+    pub fn survives_a_look(&self) -> Result<bool> {
+        Ok(self.version()? >= FIXED)
+    }
+
+    /// Ends the server with every session in it, and waits until it is gone; says whether it is.
+    ///
+    /// A server goes only after its last client. One that a client holds back is killed, with nothing lost: its sessions
+    /// have ended by then.
+    pub fn end_server(&self, limit: Duration) -> Result<bool> {
+        let Some(server) = self.server() else { return Ok(true) };
+        // It may go before it has answered.
+        let _ = self.call(&[Cmd::new("kill-server")]);
+        let told = Instant::now();
+        while server.identity().alive() && told.elapsed() < limit {
+            if told.elapsed() > GOING {
+                let _ = server.signal(Signal::KILL);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(!server.identity().alive())
+    }
+
+    /// The process of the server, also of one that answers nobody.
+    pub fn server(&self) -> Option<Handle> {
+        listener(&UnixStream::connect(self.socket_path()).ok()?)
+    }
+}
+
+/// The process that listens at the other end.
+#[cfg(target_os = "linux")]
+fn listener(stream: &UnixStream) -> Option<Handle> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    Handle::open(u32::try_from(peer.pid.as_raw_nonzero().get()).ok()?).ok()
+}
+
+/// Elsewhere only a server that answers can be named.
+#[cfg(not(target_os = "linux"))]
+fn listener(_stream: &UnixStream) -> Option<Handle> {
+    None
+}
+
+/// Cuts off the last line that a start prints, the server's process id, and gives that server more descriptors.
+fn take_server_pid(mut printed: Vec<u8>) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&printed).into_owned();
+    if let Some(last) = text.lines().last() {
+        printed.truncate(printed.len().saturating_sub(last.len() + 1));
+        if let Ok(pid) = last.parse() {
+            raise_descriptor_limit(pid);
+        }
+    }
+    printed
+}
+
+/// The server needs about one descriptor for each pane; out of them, it spins and answers nobody.
+#[cfg(target_os = "linux")]
+fn raise_descriptor_limit(server: i32) {
+    use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+    let Some(pid) = Pid::from_raw(server) else { return };
+    let hard = getrlimit(Resource::Nofile).maximum;
+    // Best effort: where it is not allowed, the session limit and the time-outs still stand.
+    let _ = prlimit(Some(pid), Resource::Nofile, Rlimit { current: hard, maximum: hard });
+}
+
+#[cfg(not(target_os = "linux"))]
+fn raise_descriptor_limit(_server: i32) {}
+
+/// The options of the private server: corpses stay, nothing is renamed, sizes are ours, and it stays when it is empty.
+fn options() -> Vec<Cmd> {
+    let set = |flag: &'static str, name: &'static str, value: &'static str| {
+        Cmd::new("set-option").args([flag, name, value])
+    };
+    vec![
+        set("-s", "exit-empty", "off"),
+        set("-s", "escape-time", "0"),
+        set("-g", "remain-on-exit", "on"),
+        set("-g", "status", "off"),
+        set("-g", "automatic-rename", "off"),
+        set("-g", "allow-rename", "off"),
+        set("-g", "history-limit", "2000"),
+        set("-g", "default-terminal", "screen-256color"),
+        set("-g", "detach-on-destroy", "on"),
+        set("-g", "set-titles", "off"),
+        set("-g", "focus-events", "on"),
+    ]
+}

@@ -1,0 +1,282 @@
+//! The observer's door: other Lisa processes ask here what it knows, instead of looking for themselves.
+//!
+//! A unix socket in the state directory, one JSON line for each question and each answer. Whoever gets no answer in time,
+//! or one that says that the observer does not know, looks for itself: the door saves work, nothing depends on it.
+
+use super::table::{Table, Wanted};
+use crate::api::Session;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{self, PipeReader, Read, Write},
+    os::{
+        fd::AsFd,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Questions of another version are not answered: processes of two builds may run side by side.
+const PROTOCOL: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
+/// How long an answer may take; longer than the observer waits for looks that are due.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long an observer that did not answer is not asked again.
+const REST: Duration = Duration::from_secs(1);
+/// The longest question.
+const QUESTION_MAX: usize = 1 << 20;
+
+/// What can be asked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ask {
+    /// Sessions as they are now.
+    Sessions(Wanted),
+    /// These sessions changed: look at them.
+    Wake(Vec<String>),
+    /// How the observer itself is.
+    Health,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    protocol: String,
+    ask: Ask,
+}
+
+/// What is answered.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// Sessions, with their signals.
+    Sessions(Vec<Session>),
+    /// How the observer is.
+    Health(Health),
+    /// It is done.
+    Done,
+    /// The observer does not know: it has just begun, is behind, or does not understand the question.
+    Unknown,
+}
+
+/// How the observer is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Health {
+    /// Its process.
+    pub pid: u32,
+    /// Sessions that it cannot watch as it should, and why.
+    pub troubles: Vec<(String, String)>,
+}
+
+/// Answers questions until `stop` is closed. Returns at once where there can be no door.
+pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
+    // Whoever had it before is gone, or hangs.
+    let _ = std::fs::remove_file(path);
+    let listener =
+        match UnixListener::bind(path).and_then(|bound| bound.set_nonblocking(true).map(|()| bound)) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "other processes cannot ask the observer");
+                return;
+            }
+        };
+    let mut guests: Vec<Guest> = Vec::new();
+    loop {
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
+        ];
+        fds.extend(guests.iter().map(|guest| PollFd::from_borrowed_fd(guest.stream.as_fd(), PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        if ready[0] {
+            return;
+        }
+        let mut at = 1;
+        guests.retain_mut(|guest| {
+            at += 1;
+            !ready[at] || guest.read(table)
+        });
+        if ready[1]
+            && let Ok((stream, _)) = listener.accept()
+        {
+            let prepared =
+                stream.set_nonblocking(true).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+            guests.extend(prepared.ok().map(|()| Guest { stream, heard: Vec::new() }));
+        }
+    }
+}
+
+/// A process that is connected.
+struct Guest {
+    stream: UnixStream,
+    heard: Vec<u8>,
+}
+
+impl Guest {
+    /// Reads what it says and answers whole questions; says whether it is still there.
+    fn read(&mut self, table: &Table) -> bool {
+        let mut chunk = [0; 4096];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => return false,
+            Ok(read) => self.heard.extend_from_slice(&chunk[..read]),
+            Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+        }
+        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.heard.drain(..=end).collect();
+            if self.say(&answer(&line, table)).is_err() {
+                return false;
+            }
+        }
+        self.heard.len() <= QUESTION_MAX
+    }
+
+    fn say(&mut self, answer: &Answer) -> io::Result<()> {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        // An answer about a thousand sessions is more than a socket holds.
+        self.stream.set_nonblocking(false)?;
+        let said = self.stream.write_all(&line);
+        self.stream.set_nonblocking(true)?;
+        said
+    }
+}
+
+fn answer(line: &[u8], table: &Table) -> Answer {
+    match serde_json::from_slice::<Question>(line) {
+        Ok(Question { protocol, ask }) if protocol == PROTOCOL => match ask {
+            Ask::Sessions(wanted) => table.now(&wanted).map_or(Answer::Unknown, Answer::Sessions),
+            Ask::Wake(names) => {
+                names.iter().for_each(|name| table.wake(name));
+                Answer::Done
+            }
+            Ask::Health => Answer::Health(Health { pid: std::process::id(), troubles: table.troubles() }),
+        },
+        _ => Answer::Unknown,
+    }
+}
+
+/// The way of another process to the observer.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    path: PathBuf,
+    line: Mutex<Line>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    stream: Option<UnixStream>,
+    resting_until: Option<Instant>,
+}
+
+impl Caller {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, line: Mutex::default() }
+    }
+
+    /// Asks the observer; `None` where there is none, or it does not answer in time.
+    pub(crate) fn ask(&self, ask: Ask) -> Option<Answer> {
+        let question = Question { protocol: PROTOCOL.to_owned(), ask };
+        let mut text = serde_json::to_vec(&question).ok()?;
+        text.push(b'\n');
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.resting_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        // A connection to an observer that has gone since is found out by asking.
+        for stream in [line.stream.take(), UnixStream::connect(&self.path).ok()].into_iter().flatten() {
+            match exchange(&stream, &text) {
+                Ok(answer) => {
+                    line.stream = Some(stream);
+                    return Some(answer);
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    line.resting_until = Some(Instant::now() + REST);
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
+fn exchange(mut stream: &UnixStream, question: &[u8]) -> io::Result<Answer> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(question)?;
+    let mut heard = Vec::with_capacity(4096);
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match stream.read(&mut chunk)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => heard.extend_from_slice(&chunk[..read]),
+        }
+        if heard.last() == Some(&b'\n') {
+            return Ok(serde_json::from_slice(&heard)?);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::wake::Bell, *};
+    use std::sync::Arc;
+
+    fn with_door(test: impl FnOnce(&Caller, &Path, &Table)) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("door");
+        let table = Table::new(Arc::new(Bell::default()));
+        let (stop, writer) = io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&path, &table, &stop));
+            while !path.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            test(&Caller::new(path.clone()), &path, &table);
+            drop(writer);
+        });
+    }
+
+    #[test]
+    fn an_observer_says_what_it_knows_and_that_it_does_not() {
+        with_door(|caller, _, table| {
+            let ask = || caller.ask(Ask::Sessions(Wanted::All));
+            assert!(matches!(ask(), Some(Answer::Unknown)), "it has not looked at anything yet");
+            table.complete();
+            assert!(matches!(ask(), Some(Answer::Sessions(sessions)) if sessions.is_empty()));
+            assert!(
+                matches!(caller.ask(Ask::Health), Some(Answer::Health(health)) if health.troubles.is_empty())
+            );
+        });
+    }
+
+    #[test]
+    fn nonsense_and_other_versions_get_an_answer_and_do_no_harm() {
+        with_door(|caller, path, table| {
+            table.complete();
+            let stream = UnixStream::connect(path).unwrap();
+            for question in ["nonsense\n", "{\"protocol\":\"0 9.9\",\"ask\":\"health\"}\n", "\u{0}\n"] {
+                assert!(matches!(exchange(&stream, question.as_bytes()), Ok(Answer::Unknown)), "{question}");
+            }
+            assert!(matches!(caller.ask(Ask::Sessions(Wanted::All)), Some(Answer::Sessions(_))));
+        });
+    }
+
+    #[test]
+    fn an_observer_that_does_not_answer_is_not_asked_again_for_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("door");
+        let caller = Caller::new(path.clone());
+        assert!(caller.ask(Ask::Health).is_none(), "there is none");
+        let _silent = UnixListener::bind(&path).unwrap();
+        assert!(caller.ask(Ask::Health).is_none());
+        let began = Instant::now();
+        assert!(caller.ask(Ask::Health).is_none());
+        assert!(began.elapsed() < PATIENCE);
+    }
+}

@@ -1,0 +1,130 @@
+//! The sessions that the observer watches: found by name, by pane and by the key under which the kernel tells of them.
+
+use crate::{
+    session::{Folder, Meta},
+    words::StateName,
+};
+use std::{collections::HashMap, time::Instant};
+
+/// A session that is watched.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) folder: Folder,
+    pub(super) meta: Meta,
+    /// The number that the sentinel and the bursts know it by; another for each run.
+    pub(super) key: u64,
+    /// What it was last judged to be.
+    pub(super) state: Option<StateName>,
+    /// When it was last looked at.
+    pub(super) looked: Option<Instant>,
+    /// Whether the kernel tells of its process, and of its terminal.
+    pub(super) process_heard: bool,
+    pub(super) terminal_heard: bool,
+    /// When it is looked at anyway.
+    pub(super) tick: Option<Instant>,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    sessions: HashMap<String, Watched>,
+    keys: HashMap<u64, String>,
+    panes: HashMap<String, String>,
+    last_key: u64,
+}
+
+impl Index {
+    /// Puts a session in, or its new run in place of the old one. Says which key is not in use any more.
+    pub(super) fn put(&mut self, folder: Folder, meta: Meta) -> Option<u64> {
+        let name = meta.name.clone();
+        let same_run =
+            |known: &Watched| known.meta.run_id == meta.run_id && known.meta.pane_id == meta.pane_id;
+        if let Some(known) = self.sessions.get_mut(&name)
+            && same_run(known)
+        {
+            known.meta = meta;
+            return None;
+        }
+        let before = self.remove(&name).map(|watched| watched.key);
+        self.last_key += 1;
+        self.keys.insert(self.last_key, name.clone());
+        self.panes.extend(meta.pane_id.clone().map(|pane| (pane, name.clone())));
+        let watched = Watched {
+            folder,
+            meta,
+            key: self.last_key,
+            state: None,
+            looked: None,
+            process_heard: false,
+            terminal_heard: false,
+            tick: None,
+        };
+        self.sessions.insert(name, watched);
+        before
+    }
+
+    /// Takes a session out.
+    pub(super) fn remove(&mut self, name: &str) -> Option<Watched> {
+        let watched = self.sessions.remove(name)?;
+        self.keys.remove(&watched.key);
+        if let Some(pane) = &watched.meta.pane_id
+            && self.panes.get(pane).is_some_and(|holder| holder == name)
+        {
+            self.panes.remove(pane);
+        }
+        Some(watched)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Watched> {
+        self.sessions.get(name)
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Watched> {
+        self.sessions.get_mut(name)
+    }
+
+    /// The session of a key.
+    pub(super) fn by_key(&mut self, key: u64) -> Option<&mut Watched> {
+        self.sessions.get_mut(self.keys.get(&key)?)
+    }
+
+    /// The session of a pane.
+    pub(super) fn by_pane(&self, pane: &str) -> Option<&Watched> {
+        self.sessions.get(self.panes.get(pane)?)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Watched> {
+        self.sessions.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(name: &str, run: &str, pane: &str) -> Meta {
+        serde_json::from_value(serde_json::json!({
+            "schema": 1, "name": name, "agent": "generic", "mode": "interactive", "run_id": run, "host": "h",
+            "cwd": "/", "project_root": "/", "depth": 0, "started_at": 0, "argv": [], "starter": null,
+            "size": { "columns": 80, "rows": 24 }, "pane_id": pane,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_session_is_found_by_name_key_and_pane_and_a_new_run_takes_the_place_of_the_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = || Folder::at(dir.path()).unwrap();
+        let mut index = Index::default();
+        assert_eq!(index.put(folder(), meta("a", "1", "%1")), None);
+        let key = index.get("a").unwrap().key;
+        assert_eq!(index.put(folder(), meta("a", "1", "%1")), None, "the same run keeps its key");
+        assert_eq!(index.by_key(key).unwrap().meta.name, "a");
+        assert_eq!(index.by_pane("%1").unwrap().meta.name, "a");
+        assert_eq!(index.put(folder(), meta("a", "2", "%2")), Some(key));
+        assert!(index.by_key(key).is_none() && index.by_pane("%1").is_none());
+        assert_eq!(index.by_pane("%2").unwrap().meta.run_id, "2");
+        index.remove("a").unwrap();
+        assert!(index.by_pane("%2").is_none() && index.get("a").is_none());
+    }
+}

@@ -1,0 +1,370 @@
+//! The observer: woken by events, it looks at the sessions that they name, and at no others.
+//!
+//! One thread does all of it. What wakes it is a file of a session or its agent, the end of a process, output on a
+//! terminal, or the clock: an agent at work is looked at every few seconds, and now and then all panes are asked for what
+//! nothing has told of. An event costs the same whether there are ten sessions or a thousand.
+
+use super::{
+    bursts::{Bursts, Listening},
+    election::{BEAT, Term},
+    files::Files,
+    index::Index,
+    table::Table,
+    wake::{Bell, Reason, Woken},
+};
+use crate::{
+    engine::{Engine, is_gone},
+    error::{Error, Result},
+    judge::Judged,
+    process::{self, Sentinel, Sight},
+    session::{Folder, Meta, find::Sighting},
+    words::StateName,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How many sessions are looked at in one go: others that ring meanwhile are not kept waiting for long.
+const CHUNK: usize = 16;
+/// How often a session is looked at that is only just starting, or that cannot be watched as it should be.
+const SOON: Duration = Duration::from_secs(1);
+/// How often all panes are asked for, with nothing to watch and for each pane more.
+const SWEEP: Duration = Duration::from_secs(2);
+const SWEEP_EACH: Duration = Duration::from_millis(10);
+
+/// The observer of one term.
+pub(super) struct Observer<'a> {
+    engine: &'a Engine,
+    bell: &'a Arc<Bell>,
+    table: &'a Table,
+    index: Index,
+    files: Files,
+    sentinel: Sentinel,
+    bursts: Bursts,
+    ticks: BTreeSet<(Instant, String)>,
+    /// Sessions that nobody has looked at in this term.
+    unseen: VecDeque<String>,
+    next_sweep: Instant,
+    swept_at: i64,
+    scan: Duration,
+}
+
+impl<'a> Observer<'a> {
+    pub(super) fn new(engine: &'a Engine, bell: &'a Arc<Bell>, table: &'a Table) -> Result<Self> {
+        process::raise_own_descriptor_limit();
+        let rings = Arc::clone(bell);
+        let sentinel = Sentinel::start(move |sight| rings.saw(sight))
+            .map_err(|error| Error::io("watch", Path::new("processes"), &error))?;
+        // Makes the directories that are to be watched.
+        engine.store()?;
+        let sessions = engine.config().state_dir.join("sessions");
+        Ok(Self {
+            engine,
+            bell,
+            table,
+            index: Index::default(),
+            files: Files::new(&sessions, Arc::clone(bell)),
+            sentinel,
+            bursts: Bursts::default(),
+            ticks: BTreeSet::new(),
+            unseen: VecDeque::new(),
+            next_sweep: Instant::now() + SWEEP,
+            swept_at: 0,
+            scan: engine.config().process_scan_interval,
+        })
+    }
+
+    /// Watches until the term is over or the process is to end.
+    pub(super) fn run(mut self, term: &Term) {
+        tracing::info!(pid = std::process::id(), "this process is the observer");
+        self.rebuild();
+        loop {
+            if !term.holds() {
+                tracing::warn!("another process has taken over as the observer");
+                return;
+            }
+            term.beat();
+            if self.unseen.is_empty() {
+                self.table.complete();
+            }
+            let until = if self.unseen.is_empty() { self.next_wake() } else { Instant::now() };
+            let woken = self.bell.sleep(until.min(Instant::now() + BEAT));
+            if woken.stop {
+                return;
+            }
+            let due = self.due(woken);
+            self.look_at(due, term);
+        }
+    }
+
+    fn next_wake(&self) -> Instant {
+        let tick = self.ticks.first().map(|(at, _)| *at);
+        [tick, self.bursts.next()].into_iter().flatten().fold(self.next_sweep, Instant::min)
+    }
+
+    /// The sessions to look at now.
+    fn due(&mut self, woken: Woken) -> BTreeMap<String, Reason> {
+        let now = Instant::now();
+        if woken.rebuild {
+            self.rebuild();
+        }
+        let mut due = woken.sessions;
+        let mut add = |name: &str, reason: Reason| {
+            due.entry(name.to_owned()).and_modify(|known| *known = reason.min(*known)).or_insert(reason);
+        };
+        for sight in woken.sights {
+            match sight {
+                Sight::Output(key) => self.bursts.heard(key, now),
+                Sight::Ended(key) => {
+                    if let Some(watched) = self.index.by_key(key) {
+                        watched.process_heard = false;
+                        add(&watched.meta.name, Reason::Exit);
+                    }
+                }
+            }
+        }
+        for key in self.bursts.take_due(now) {
+            if let Some(watched) = self.index.by_key(key) {
+                add(&watched.meta.name, Reason::Output);
+            }
+        }
+        while self.ticks.first().is_some_and(|(at, _)| *at <= now)
+            && let Some((at, name)) = self.ticks.pop_first()
+        {
+            // One that another run left behind says nothing.
+            if let Some(watched) = self.index.get_mut(&name).filter(|watched| watched.tick == Some(at)) {
+                watched.tick = None;
+                add(&name, Reason::Tick);
+            }
+        }
+        if self.next_sweep <= now {
+            for name in self.sweep(now) {
+                add(&name, Reason::Sweep);
+            }
+        }
+        if due.is_empty() {
+            for name in self.unseen.drain(..self.unseen.len().min(CHUNK)) {
+                due.insert(name, Reason::First);
+            }
+        }
+        due
+    }
+
+    /// Reads the list of sessions anew.
+    fn rebuild(&mut self) {
+        let names = match self.engine.store().and_then(|store| store.names()) {
+            Ok(names) => names,
+            Err(error) => {
+                tracing::warn!(%error, "the sessions cannot be listed");
+                return;
+            }
+        };
+        let there: HashSet<&String> = names.iter().collect();
+        let gone: Vec<String> =
+            self.index.iter().map(|w| w.meta.name.clone()).filter(|name| !there.contains(name)).collect();
+        gone.iter().for_each(|name| self.forget(name));
+        self.unseen = names.into();
+    }
+
+    /// Asks tmux for all panes: which have moved since the last time, and which are gone. Only what nothing has told of
+    /// is new here.
+    fn sweep(&mut self, now: Instant) -> Vec<String> {
+        let alive: Vec<(String, String)> = self
+            .index
+            .iter()
+            .filter(|watched| watched.state != Some(StateName::Exited))
+            .filter_map(|watched| Some((watched.meta.pane_id.clone()?, watched.meta.name.clone())))
+            .collect();
+        let pause = SWEEP + SWEEP_EACH * u32::try_from(alive.len()).unwrap_or(u32::MAX);
+        let heard = self.index.iter().all(|watched| watched.terminal_heard || watched.tick.is_some());
+        self.next_sweep = now + if heard { pause } else { SOON };
+        if alive.is_empty() {
+            return Vec::new();
+        }
+        let second = crate::engine::now().0 / 1000;
+        let rows = match self.engine.tmux().panes_moved(self.swept_at) {
+            Ok(rows) => rows,
+            Err(error) => {
+                tracing::warn!(%error, "the panes cannot be listed");
+                return alive.into_iter().map(|(_, name)| name).collect();
+            }
+        };
+        // What came in the same second may have come after the look.
+        self.swept_at = second;
+        let untold = |pane: &String| {
+            let watched = self.index.by_pane(pane)?;
+            let told = watched.terminal_heard || watched.state.is_some_and(is_at_work);
+            (!told).then(|| watched.meta.name.clone())
+        };
+        let moved: Vec<String> =
+            rows.iter().filter(|(_, moved)| *moved).filter_map(|(pane, _)| untold(pane)).collect();
+        let there: HashSet<&String> = rows.iter().map(|(pane, _)| pane).collect();
+        let gone = alive.iter().filter(|(pane, _)| !there.contains(pane)).map(|(_, name)| name.clone());
+        gone.chain(moved).collect()
+    }
+
+    /// Looks at sessions, a few at a time; the strongest reasons first.
+    fn look_at(&mut self, due: BTreeMap<String, Reason>, term: &Term) {
+        let mut order: Vec<(String, Reason)> = due.into_iter().collect();
+        order.sort_by_key(|(_, reason)| *reason);
+        for chunk in order.chunks(CHUNK) {
+            term.beat();
+            self.look_at_few(chunk);
+            self.bell.looked(chunk.iter().map(|(name, _)| name));
+        }
+    }
+
+    fn look_at_few(&mut self, due: &[(String, Reason)]) {
+        let mut sessions: Vec<(Folder, Meta)> = Vec::with_capacity(due.len());
+        for (name, reason) in due {
+            let renewed = matches!(reason, Reason::Listed | Reason::First);
+            if (renewed || self.index.get(name).is_none()) && !self.renew(name) {
+                continue;
+            }
+            sessions.extend(self.index.get(name).map(|w| (w.folder.clone(), w.meta.clone())));
+        }
+        if sessions.is_empty() {
+            return;
+        }
+        let began = Instant::now();
+        match self.engine.look_into_all(sessions) {
+            Ok(looked) => {
+                for (sighting, judged) in looked {
+                    let name = &sighting.meta.name;
+                    let reason = due.iter().find(|(due, _)| due == name).map(|(_, reason)| *reason);
+                    self.judged(&sighting, &judged, began);
+                    tracing::debug!(
+                        session = %name,
+                        reason = reason.map_or("", Reason::as_str),
+                        state = %judged.outcome.verdict.state.name(),
+                        rule = %judged.outcome.verdict.reason,
+                        us = began.elapsed().as_micros(),
+                        "looked"
+                    );
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, sessions = due.len(), "a look failed and is taken again");
+                for (name, _) in due {
+                    // Whoever asks must find out for themselves.
+                    self.table.remove(name);
+                    self.set_tick(name, Some(began + SOON));
+                }
+            }
+        }
+    }
+
+    /// Reads what is known of a session from its directory; says whether there is one.
+    fn renew(&mut self, name: &str) -> bool {
+        let directory = self.directory(name);
+        if !directory.is_dir() {
+            self.forget(name);
+            return false;
+        }
+        // Watched before it is read: what is written between the two rings.
+        self.files.watch_session(name, &directory);
+        match self.engine.store().and_then(|store| store.load(name)) {
+            Ok(Some((folder, meta))) => {
+                if let Some(before) = self.index.put(folder, meta) {
+                    self.sentinel.forget(before);
+                    self.bursts.forget(before);
+                }
+                true
+            }
+            // It is being made.
+            Ok(None) => false,
+            Err(error) => {
+                tracing::warn!(session = name, %error, "its metadata cannot be read");
+                false
+            }
+        }
+    }
+
+    fn directory(&self, name: &str) -> PathBuf {
+        self.engine.config().state_dir.join("sessions").join(name)
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.set_tick(name, None);
+        self.table.remove(name);
+        self.files.forget(name, &self.directory(name));
+        if let Some(watched) = self.index.remove(name) {
+            self.sentinel.forget(watched.key);
+            self.bursts.forget(watched.key);
+        }
+    }
+
+    /// Takes down what a look came to, and listens to the session as its state asks for.
+    fn judged(&mut self, sighting: &Sighting, judged: &Judged, at: Instant) {
+        let name = &sighting.meta.name;
+        if is_gone(sighting, judged) {
+            self.forget(name);
+            return;
+        }
+        let session = self.engine.describe(sighting, judged, true);
+        let state = session.state;
+        self.files.watch_files(name, judged.files.clone());
+        let alive = sighting.pane.as_ref().is_some_and(|row| !row.pane.dead);
+        let hears_files = self.files.hears(sighting.folder.path());
+        let rings = self.rings_by_itself(&sighting.meta.agent);
+        let Some(watched) = self.index.get_mut(name) else { return };
+        watched.state = Some(state);
+        watched.looked = Some(at);
+        let mut trouble = (!hears_files).then(|| "its directory cannot be watched".to_owned());
+        if let Some(row) = sighting.pane.as_ref().filter(|_| alive) {
+            if !watched.process_heard {
+                match self.sentinel.watch_process(watched.key, row.pane.pid) {
+                    Ok(()) => watched.process_heard = true,
+                    Err(error) => trouble = Some(format!("its process cannot be watched: {error}")),
+                }
+            }
+            if !watched.terminal_heard
+                && let Some(terminal) = &watched.meta.terminal
+            {
+                // Where terminals tell nothing, the sweep asks tmux.
+                watched.terminal_heard = self.sentinel.watch_terminal(watched.key, terminal).is_ok();
+            }
+            let listening = match rings && is_at_work(state) && state != StateName::Starting {
+                true => Listening::ToSilence,
+                false => Listening::ToOutput,
+            };
+            self.bursts.listen(watched.key, listening);
+        } else {
+            self.sentinel.forget(watched.key);
+            self.bursts.forget(watched.key);
+            watched.process_heard = false;
+            watched.terminal_heard = false;
+        }
+        let pause = match state {
+            _ if trouble.is_some() && alive => Some(SOON),
+            StateName::Starting | StateName::Unknown => Some(SOON),
+            StateName::Working | StateName::Stalled => Some(self.scan),
+            _ => None,
+        };
+        self.table.trouble(name, trouble);
+        self.set_tick(name, pause.map(|pause| at + pause));
+        self.table.put(session, at, judged.record.noted);
+    }
+
+    fn set_tick(&mut self, name: &str, at: Option<Instant>) {
+        let Some(watched) = self.index.get_mut(name) else { return };
+        if let Some(before) = std::mem::replace(&mut watched.tick, at) {
+            self.ticks.remove(&(before, name.to_owned()));
+        }
+        self.ticks.extend(at.map(|at| (at, name.to_owned())));
+    }
+
+    /// Whether the agent's own hooks ring for everything that matters.
+    fn rings_by_itself(&self, agent: &str) -> bool {
+        let profile = self.engine.profiles().get_or_generic(agent);
+        profile.is_some_and(|profile| profile.launch.as_ref().is_some_and(|launch| launch.settings.is_some()))
+    }
+}
+
+/// Whether a session in this state may change without a word at any moment.
+fn is_at_work(state: StateName) -> bool {
+    matches!(state, StateName::Working | StateName::Starting)
+}

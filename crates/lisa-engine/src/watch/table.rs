@@ -1,0 +1,265 @@
+//! What the observer knows: every session as it was last judged, for whoever asks.
+
+use super::wake::{Bell, Reason};
+use crate::api::Session;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long somebody who asks waits for looks that are due.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// Which sessions somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Wanted {
+    /// All of them.
+    All,
+    /// These; one that there is not is left out.
+    Named(Vec<Want>),
+}
+
+/// A session that somebody asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Want {
+    pub(crate) name: String,
+    /// The last event of it that the asker has read: what is older than that is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) event: Option<String>,
+}
+
+impl Want {
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), event: None }
+    }
+}
+
+impl Wanted {
+    fn includes(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(wants) => wants.iter().any(|want| want.name == name),
+        }
+    }
+}
+
+/// A session as it was judged.
+#[derive(Debug)]
+struct Judged {
+    session: Session,
+    at: Instant,
+    /// How many events of its run were noted by then.
+    noted: u64,
+}
+
+impl Judged {
+    /// Whether an event with this id came later.
+    fn is_older_than(&self, event: &str) -> bool {
+        let Some((run, number)) = event.rsplit_once(':') else { return false };
+        run == self.session.run_id && number.parse().is_ok_and(|number: u64| number > self.noted)
+    }
+}
+
+/// The sessions as they were last judged, while this process is the observer.
+#[derive(Debug)]
+pub(crate) struct Table {
+    bell: Arc<Bell>,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    /// Whether this process is the observer.
+    leading: bool,
+    /// Whether it has looked at every session.
+    complete: bool,
+    judged: BTreeMap<String, Judged>,
+    /// What cannot be watched, and why.
+    troubles: BTreeMap<String, String>,
+}
+
+impl Table {
+    pub(super) fn new(bell: Arc<Bell>) -> Self {
+        Self { bell, sessions: Mutex::default() }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what was judged at a moment, after so many events of the run.
+    pub(super) fn put(&self, session: Session, at: Instant, noted: u64) {
+        self.sessions().judged.insert(session.name.clone(), Judged { session, at, noted });
+    }
+
+    /// Has sessions looked at, because somebody knows that they changed.
+    pub(super) fn wake(&self, name: &str) {
+        self.bell.wake(name, Reason::Request);
+    }
+
+    /// Nothing is known of a session any more.
+    pub(super) fn remove(&self, name: &str) {
+        let mut sessions = self.sessions();
+        sessions.judged.remove(name);
+        sessions.troubles.remove(name);
+    }
+
+    /// This process has become the observer.
+    pub(super) fn begin(&self) {
+        *self.sessions() = Sessions { leading: true, ..Sessions::default() };
+    }
+
+    /// Whether this process is the observer.
+    pub(super) fn leads(&self) -> bool {
+        self.sessions().leading
+    }
+
+    /// Every session has been looked at.
+    pub(super) fn complete(&self) {
+        self.sessions().complete = true;
+    }
+
+    /// This process is not the observer any more.
+    pub(super) fn clear(&self) {
+        *self.sessions() = Sessions::default();
+    }
+
+    /// Says why a session cannot be watched as it should be; `None` when it can again.
+    pub(super) fn trouble(&self, name: &str, why: Option<String>) {
+        let mut sessions = self.sessions();
+        match why {
+            Some(why) => {
+                if sessions.troubles.insert(name.to_owned(), why.clone()).is_none() {
+                    tracing::warn!(session = name, why, "it cannot be watched; it is looked at every second");
+                }
+            }
+            None => {
+                sessions.troubles.remove(name);
+            }
+        }
+    }
+
+    /// What cannot be watched, and why.
+    pub(super) fn troubles(&self) -> Vec<(String, String)> {
+        self.sessions().troubles.iter().map(|(name, why)| (name.clone(), why.clone())).collect()
+    }
+
+    /// The sessions as they are now, in the order of their start. `None` where this process does not know: it is not the
+    /// observer, or could not look in time.
+    pub(crate) fn now(&self, wanted: &Wanted) -> Option<Vec<Session>> {
+        if !self.sessions().complete {
+            return None;
+        }
+        self.outdated(wanted).iter().for_each(|name| self.wake(name));
+        if !self.bell.settle(|name| wanted.includes(name), SETTLE) {
+            return None;
+        }
+        let now = Instant::now();
+        let sessions = self.sessions();
+        if !sessions.complete {
+            return None;
+        }
+        let aged = |judged: &Judged| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
+        let mut found: Vec<Session> = match wanted {
+            Wanted::All => sessions.judged.values().map(aged).collect(),
+            Wanted::Named(wants) => {
+                wants.iter().filter_map(|want| sessions.judged.get(&want.name)).map(aged).collect()
+            }
+        };
+        if *wanted == Wanted::All {
+            found.sort_by(|a, b| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
+        }
+        Some(found)
+    }
+}
+
+impl Table {
+    /// The sessions of which the asker has read something that came after their last look.
+    fn outdated(&self, wanted: &Wanted) -> Vec<String> {
+        let Wanted::Named(wants) = wanted else { return Vec::new() };
+        let sessions = self.sessions();
+        let outdated = |want: &&Want| {
+            let judged = sessions.judged.get(&want.name);
+            judged.zip(want.event.as_ref()).is_some_and(|(judged, event)| judged.is_older_than(event))
+        };
+        wants.iter().filter(outdated).map(|want| want.name.clone()).collect()
+    }
+}
+
+/// A session as it is some time after it was judged, nothing having happened since: only ages have grown.
+fn aged(mut session: Session, by: Duration) -> Session {
+    let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+    session.idle_ms = session.idle_ms.saturating_add(by);
+    for (name, value) in session.signals.iter_mut().flatten() {
+        if let (true, Some(age)) = (name.ends_with("_age_ms"), value.as_u64()) {
+            *value = Value::from(age.saturating_add(by));
+        }
+    }
+    session
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn session(name: &str) -> Session {
+        serde_json::from_value(json!({
+            "name": name, "agent": "demo", "status": "waiting_input", "state": "ready", "attention": "delivered",
+            "reason": "turn_over", "confidence": "certain", "source": "hook", "since": "2026-01-01T00:00:00Z",
+            "idle_ms": 5, "started_at": "2026-01-01T00:00:00Z", "mode": "interactive", "cwd": "/", "project": "p",
+            "project_hash": "0", "depth": 0, "host": "h", "run_id": "r", "signals": {"output_age_ms": 7, "x": 1},
+        }))
+        .unwrap()
+    }
+
+    fn names(found: Option<Vec<Session>>) -> Option<Vec<String>> {
+        found.map(|sessions| sessions.into_iter().map(|session| session.name).collect())
+    }
+
+    #[test]
+    fn nothing_is_said_before_every_session_was_looked_at_nor_of_one_whose_look_is_due() {
+        let bell = Arc::new(Bell::default());
+        let table = Table::new(Arc::clone(&bell));
+        table.put(session("b"), Instant::now(), 3);
+        table.put(session("a"), Instant::now(), 3);
+        assert_eq!(table.now(&Wanted::All), None);
+        table.complete();
+        assert_eq!(names(table.now(&Wanted::All)).unwrap(), ["a", "b"]);
+        bell.wake("a", Reason::Hook);
+        assert_eq!(table.now(&Wanted::All), None);
+        assert_eq!(
+            names(table.now(&Wanted::Named(vec![Want::named("b"), Want::named("c")]))).unwrap(),
+            ["b"]
+        );
+        table.clear();
+        assert_eq!(table.now(&Wanted::Named(vec![Want::named("b")])), None);
+    }
+
+    #[test]
+    fn one_of_which_something_newer_was_read_is_looked_at_before_it_is_answered() {
+        let bell = Arc::new(Bell::default());
+        let table = Table::new(Arc::clone(&bell));
+        table.put(session("a"), Instant::now(), 3);
+        table.complete();
+        let ask = |event: &str| {
+            table.now(&Wanted::Named(vec![Want { name: "a".into(), event: Some(event.to_owned()) }]))
+        };
+        for known in ["r:3", "r:2", "another:9", "nonsense"] {
+            assert_eq!(names(ask(known)).unwrap(), ["a"], "{known}");
+        }
+        assert_eq!(ask("r:4"), None, "nobody looks here");
+        assert_eq!(bell.sleep(Instant::now()).sessions["a"], Reason::Request);
+    }
+
+    #[test]
+    fn ages_go_on() {
+        let later = aged(session("a"), Duration::from_millis(100));
+        assert_eq!(later.idle_ms, 105);
+        assert_eq!(later.signals.unwrap(), *json!({"output_age_ms": 107, "x": 1}).as_object().unwrap());
+    }
+}
