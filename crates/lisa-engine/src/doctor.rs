@@ -4,14 +4,30 @@ use crate::{
     api::{AgentInfo, Check, DoctorResponse},
     config::{Config, Environment},
     disk,
-    session::Store,
+    session::{
+        Store,
+        find::{self, Sighting},
+    },
     tmux::{MINIMUM, Tmux},
+    watch::Health,
 };
 
-/// Checks tmux, the state folder, the limits and the agents.
-pub(crate) fn check(config: &Config, env: &Environment, tmux: &Tmux, agents: &[AgentInfo]) -> DoctorResponse {
-    let mut checks =
-        vec![tmux_check(tmux), server_check(tmux), state_check(config), limits_check(config, tmux)];
+/// Checks tmux, the state folder, who watches, the limits and the agents.
+pub(crate) fn check(
+    config: &Config,
+    env: &Environment,
+    tmux: &Tmux,
+    observer: Option<&Health>,
+    agents: &[AgentInfo],
+) -> DoctorResponse {
+    let mut checks = vec![
+        tmux_check(tmux),
+        server_check(tmux),
+        state_check(config),
+        observer_check(observer),
+        limits_check(config, tmux),
+    ];
+    checks.extend(lost_check(config, tmux));
     // An agent that needs no program of its own can not miss one.
     let with_program = agents.iter().filter(|agent| agent.path.is_some() || !agent.installed);
     checks.extend(with_program.map(|agent| agent_check(agent, env)));
@@ -41,6 +57,12 @@ fn tmux_check(tmux: &Tmux) -> Check {
 
 fn server_check(tmux: &Tmux) -> Check {
     let socket = tmux.socket_path();
+    if let Some(server) = tmux.lingering() {
+        let pid = server.identity().pid;
+        let detail = format!("process {pid} was told to end, and a client of somebody's holds it back");
+        let fix = "run `lisa cleanup`, which ends it; its sessions are gone already";
+        return required("tmux server", Err((detail, fix.to_owned())));
+    }
     required(
         "tmux server",
         match tmux.panes(false) {
@@ -76,6 +98,35 @@ fn state_check(config: &Config) -> Check {
             Err(error) => Err((error.message().to_owned(), error.hint().to_owned())),
         },
     )
+}
+
+fn observer_check(observer: Option<&Health>) -> Check {
+    let Some(health) = observer else {
+        let detail = "no process watches the sessions; each call looks for itself";
+        return required("observer", Ok(detail.to_owned()));
+    };
+    if health.troubles.is_empty() {
+        return required("observer", Ok(format!("process {} watches the sessions", health.pid)));
+    }
+    let named: Vec<String> =
+        health.troubles.iter().take(3).map(|(name, why)| format!("{name} ({why})")).collect();
+    let count = health.troubles.len();
+    let detail =
+        format!("process {} cannot watch {count} sessions at once: {}", health.pid, named.join(", "));
+    let fix = "raise `ulimit -n` or fs.inotify.max_user_watches; meanwhile they are looked at every second";
+    required("observer", Err((detail, fix.to_owned())))
+}
+
+/// Sessions that were lost with their tmux server.
+fn lost_check(config: &Config, tmux: &Tmux) -> Option<Check> {
+    let found = Store::open(&config.state_dir).and_then(|store| find::all(tmux, &store, false)).ok()?;
+    let lost: Vec<String> =
+        found.into_iter().filter(Sighting::server_died).map(|lost| lost.meta.name).collect();
+    let named = lost.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    let more = if lost.len() > 5 { format!(" and {} more", lost.len() - 5) } else { String::new() };
+    let detail = format!("the tmux server of {named}{more} died");
+    let fix = "take them up again: `lisa session list | where reason == server_died | lisa session resume`";
+    (!lost.is_empty()).then(|| required("lost sessions", Err((detail, fix.to_owned()))))
 }
 
 fn limits_check(config: &Config, tmux: &Tmux) -> Check {

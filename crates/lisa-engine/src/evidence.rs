@@ -79,6 +79,8 @@ impl Source {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "claim", rename_all = "snake_case")]
 pub enum Claim {
+    /// The tmux server that the pane was in has died.
+    ServerDied,
     /// The pane's process has ended.
     PaneDead {
         /// Its exit code, where tmux knows it.
@@ -164,6 +166,7 @@ impl Claim {
     /// The claim's word, without its data.
     pub const fn word(&self) -> &'static str {
         match self {
+            Self::ServerDied => "server_died",
             Self::PaneDead { .. } => "pane_dead",
             Self::AgentGone { .. } => "agent_gone",
             Self::AgentSuspended => "agent_suspended",

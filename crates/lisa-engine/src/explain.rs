@@ -80,6 +80,7 @@ pub fn reasons(outcome: &Outcome, at: At) -> Reasons {
 /// The status that a claim would give if it stood alone; `None` for one that decides nothing by itself.
 fn says(claim: &Claim) -> Option<Status> {
     match claim {
+        Claim::ServerDied => Some(Status::Crashed),
         Claim::PaneDead { code, signal } | Claim::RunDone { code, signal } => {
             let exit = Exit { code: *code, signal: *signal, kind: ExitKind::Unknown };
             Some(exit.status())

@@ -154,6 +154,8 @@ pub struct Observation {
     pub mode: Mode,
     /// The pane.
     pub pane: Reading<Pane>,
+    /// Whether the pane is gone because its tmux server is.
+    pub server_died: bool,
     /// The visible screen, plain text, rows joined by `\n`, trailing blank rows cut off.
     pub screen: Reading<Arc<str>>,
     /// The same with escape sequences; absent where nobody asked for it.

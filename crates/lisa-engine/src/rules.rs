@@ -38,6 +38,8 @@ pub struct Rule {
 /// The table.
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[
+    Rule { name: "server_died", gives: "exited", when: server_died,
+        doc: "The tmux server that the session was started in has died, and the session with it." },
     Rule { name: "pane_dead", gives: "exited", when: pane_dead,
         doc: "tmux says that the pane's process has ended, with its code or signal, or has lost the session." },
     Rule { name: "run_done", gives: "exited", when: run_done,
@@ -106,6 +108,14 @@ pub const RULES: &[Rule] = &[
 pub fn as_markdown() -> String {
     let rows = RULES.iter().map(|rule| format!("| `{}` | {} | {} |\n", rule.name, rule.gives, rule.doc));
     format!("| reason | state | when |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+fn server_died(case: &Case<'_>) -> Ruling {
+    let died = case.find(Source::Pane, "server_died").ok_or("its tmux server is there, or is not known")?;
+    if case.of_claim("run_done").next().is_some() {
+        return Err("the run was over before".into());
+    }
+    Ok(Decided::new(State::Exited { exit: exit(None, None) }, vec![died]))
 }
 
 fn pane_dead(case: &Case<'_>) -> Ruling {
@@ -187,6 +197,13 @@ fn event_asking(case: &Case<'_>) -> Ruling {
         case.find(Source::Screen, "input_shown").or_else(|| case.find(Source::Screen, "working"))
     {
         return Err(format!("the screen shows no dialog but {}", against.claim.word()).into());
+    }
+    // Without a screen nothing shows that it was answered: what was not open at the last look is not open because of an
+    // event that this look had seen already.
+    let known = case.memory.verdict.as_ref().filter(|_| case.find(Source::Pane, "unreadable").is_some());
+    let old = case.memory.observed_at.is_some_and(|last| asking.since <= last);
+    if old && known.is_some_and(|before| before.state.prompt().is_none()) {
+        return Err("it was not open any more when the screen was last read".into());
     }
     let moved_on = ["turn_over", "working"].iter().find_map(|word| case.live(word));
     if moved_on.is_some_and(|live| live.since > asking.since && case.age(live) > SETTLED_MS) {

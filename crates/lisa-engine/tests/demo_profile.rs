@@ -108,6 +108,7 @@ impl Capture {
             heartbeat: Reading::Absent,
             lock_wait_ms: 0,
             prompt_sent_at: None,
+            server_died: false,
             commits_since_turn: None,
         }
     }

@@ -99,6 +99,38 @@ fn nothing_known_is_never_called_ready() {
 }
 
 #[test]
+fn a_prompt_that_was_answered_is_not_open_again_because_the_screen_cannot_be_read() {
+    let mut session = claude();
+    let asked = blank(1_000).screen(&permission_screen("make")).hook(hook("UserPromptSubmit"));
+    session.look(&asked.hook(hook("PermissionRequest")));
+    let working = session.look(&blank(2_000).title("⠂ x").screen(&working_screen()));
+    assert_eq!(working.verdict.state.name(), StateName::Working);
+    let mut unread = blank(3_000);
+    unread.pane = Reading::Unavailable { why: "no server".into() };
+    unread.screen = Reading::Unavailable { why: "no server".into() };
+    let outcome = session.look(&unread);
+    assert!(outcome.verdict.state.prompt().is_none(), "{:?}", outcome.verdict);
+    // One that is announced now may well be open.
+    let mut asked = blank(4_000).hook(hook("PermissionRequest"));
+    asked.pane = Reading::Unavailable { why: "no server".into() };
+    assert_eq!(session.look(&asked).verdict.state.name(), StateName::AwaitingPermission);
+}
+
+#[test]
+fn a_session_whose_tmux_server_died_has_crashed_whatever_it_was_doing() {
+    let mut session = claude();
+    session.look(&blank(1_000).screen(&permission_screen("make")).hook(hook("PermissionRequest")));
+    let mut gone = blank(2_000);
+    gone.pane = Reading::Absent;
+    gone.server_died = true;
+    let outcome = session.look(&gone);
+    assert_eq!((outcome.verdict.status(), outcome.verdict.reason.as_str()), (Status::Crashed, "server_died"));
+    let done = Done { run_id: "run".into(), code: Some(0), signal: None, at: At(1_500) };
+    gone.done = Reading::Seen(done);
+    assert_eq!(session.says(&gone), ("completed".to_owned(), "run_done".to_owned()), "it had ended before");
+}
+
+#[test]
 fn transient_states_do_not_expire_before_a_minute() {
     assert!(!is_expired(StateName::Working, 59_000) && !is_expired(StateName::Starting, 0));
 }

@@ -1,6 +1,6 @@
 //! Looking at sessions: status, list, tree, explain, read, doctor.
 
-use super::{Engine, now};
+use super::{Engine, Inner, now};
 use crate::{
     api::*,
     error::{Error, Kind, Result},
@@ -292,7 +292,9 @@ impl Engine {
         };
         let agents: Vec<AgentInfo> =
             self.agents().unwrap_or_default().into_iter().filter(own_program).collect();
-        crate::doctor::check(&self.inner.config, &self.inner.caller.env, self.tmux(), &agents)
+        let observer = self.observer_health();
+        let Inner { config, caller, .. } = self.inner.as_ref();
+        crate::doctor::check(config, &caller.env, self.tmux(), observer.as_ref(), &agents)
     }
 }
 

@@ -147,6 +147,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
             },
             None => Reading::Absent,
         },
+        server_died: session.server_died(),
         screen: screens.plain,
         screen_ansi: screens.ansi,
         procs,

@@ -85,6 +85,7 @@ impl Player {
             heartbeat: Reading::Absent,
             lock_wait_ms: 0,
             prompt_sent_at: self.prompt_sent_at,
+            server_died: false,
             commits_since_turn: None,
         })
     }

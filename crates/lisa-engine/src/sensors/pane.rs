@@ -5,6 +5,13 @@ use crate::evidence::{Claim, Evidence, Source};
 use crate::observation::Reading;
 
 pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if look.obs.server_died {
+        return vec![look.standing(
+            Source::Pane,
+            Claim::ServerDied,
+            "the tmux server that it ran in has died",
+        )];
+    }
     if matches!(look.obs.pane, Reading::Absent) {
         let gone = Claim::PaneDead { code: None, signal: None };
         return vec![look.standing(Source::Pane, gone, "the tmux session is gone")];

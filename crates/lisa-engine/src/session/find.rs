@@ -27,10 +27,16 @@ impl Sighting {
         }
     }
 
-    /// Whether its process runs although this tmux server does not have it: it belongs to another, or has outlived its
-    /// own.
+    /// Whether its process runs although this tmux server does not have it: it belongs to another.
     pub fn elsewhere(&self) -> bool {
-        self.pane.is_none() && self.meta.pane.is_some_and(crate::process::Identity::alive)
+        self.pane.is_none()
+            && !self.server_died()
+            && self.meta.pane.is_some_and(crate::process::Identity::alive)
+    }
+
+    /// Whether its pane is gone because the tmux server is that it was made in.
+    pub fn server_died(&self) -> bool {
+        self.pane.is_none() && self.meta.server.is_some_and(|server| !server.alive())
     }
 
     /// Whether somebody is starting it right now.

@@ -60,6 +60,7 @@ pub(crate) fn blank(at: i64) -> Observation {
         heartbeat: Reading::Absent,
         lock_wait_ms: 0,
         prompt_sent_at: None,
+        server_died: false,
         commits_since_turn: None,
     }
 }
