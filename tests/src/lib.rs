@@ -9,6 +9,7 @@ pub mod hands;
 pub mod lab;
 pub mod model_server;
 pub mod parents;
+pub mod person;
 pub mod play;
 pub mod programs;
 pub mod record;

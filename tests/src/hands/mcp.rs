@@ -1,7 +1,9 @@
 //! A client of the MCP server: JSON-RPC over the pipes of the built program.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -35,8 +37,13 @@ struct Wire {
 impl Mcp {
     /// Starts a server in a lab and shakes hands with it.
     pub fn start(lab: &Lab) -> Self {
+        Self::start_in(lab.home.env(), lab.home.project())
+    }
+
+    /// Starts a server with this environment in a directory, and shakes hands with it.
+    pub fn start_in(env: impl Iterator<Item = (OsString, OsString)>, directory: &Path) -> Self {
         let mut command = Command::new(lab::lisa_mcp());
-        command.env_clear().envs(lab.home.env()).current_dir(lab.home.project());
+        command.env_clear().envs(env).current_dir(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut server = command.spawn().unwrap();
         let (said, output) = channel();
@@ -59,7 +66,7 @@ impl Mcp {
     }
 
     /// Calls a tool; its result, or what it says is wrong.
-    fn call(&self, tool: &str, arguments: Value) -> Told<Value> {
+    pub fn call(&self, tool: &str, arguments: Value) -> Told<Value> {
         let params = json!({"name": tool, "arguments": arguments});
         let result = self.wire.borrow_mut().request("tools/call", params)?;
         match result["isError"] == true {
