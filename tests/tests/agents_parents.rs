@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lisa_engine::api::{Event, EventKind, ReadRequest, SpawnRequest, View};
-use lisa_engine::journal::Journal;
 use lisa_engine::process::Identity;
+use lisa_engine::watch::journal::Journal;
 use lisa_engine::words::StateName;
 use lisa_tests::agents::{Agent, AgentKind};
 use lisa_tests::lab::{Lab, LabOptions, lisa_mcp, until};

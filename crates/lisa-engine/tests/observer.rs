@@ -31,9 +31,14 @@ struct Resident {
 
 impl Resident {
     fn start(lab: &Lab, number: usize) -> Self {
+        let mut program = Command::new(std::env::current_exe().unwrap());
+        program.args(["--exact", "stays_until_it_is_killed", "--nocapture"]);
+        Self::run(lab, number, program)
+    }
+
+    fn run(lab: &Lab, number: usize, mut program: Command) -> Self {
         let seen = lab.path().join(format!("seen-{number}"));
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "stays_until_it_is_killed", "--nocapture"])
+        let child = program
             .env("LAB_HOME", lab.path())
             .env("LAB_SEEN", &seen)
             .stdout(Stdio::null())
@@ -290,6 +295,30 @@ fn a_wait_that_is_cancelled_ends_at_once_and_hundreds_of_them_hold_no_threads() 
 
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// Watching a process takes a descriptor.
+#[test]
+fn an_observer_without_descriptors_says_which_sessions_it_cannot_watch_and_looks_at_them_all_the_same() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    for number in 0..60 {
+        engine.spawn(&command(&format!("s{number:02}"), &["sleep", "600"])).unwrap();
+    }
+    let few = "ulimit -n 48; exec \"$0\" --exact stays_until_it_is_killed --nocapture";
+    let mut program = Command::new("sh");
+    program.args(["-c", few]).arg(std::env::current_exe().unwrap());
+    let _resident = Resident::run(&lab, 0, program);
+    let troubles = || engine.observer_health().map(|health| health.troubles).unwrap_or_default();
+    assert!(until(SHORT, || troubles().len() > 5), "{:?}", troubles());
+    let check = engine.doctor().checks.into_iter().find(|check| check.name == "observer").unwrap();
+    assert!(!check.ok && check.detail.contains("cannot be watched"), "{check:?}");
+    // One that is not watched ends: it is seen all the same.
+    let (unwatched, _) = troubles().remove(0);
+    let session = || engine.status(&SessionRequest { session: unwatched.clone() }).unwrap();
+    let pid = rustix::process::Pid::from_raw(session().pid.unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(until(SHORT, || session().state == StateName::Exited));
 }
 
 #[test]

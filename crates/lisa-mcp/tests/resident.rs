@@ -1,4 +1,5 @@
-//! The server keeps one connection to tmux: it must be right where no tmux runs, and where it dies and comes back.
+//! The server talks to tmux without being a client of it: it must be right where no tmux runs, and where it dies and comes
+//! back.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
 
@@ -15,8 +16,8 @@ fn status(client: &mut Client, name: &str) -> Value {
     client.good("session_status", json!({ "session": name }))
 }
 
-/// Processes of `tmux` that the server holds.
-fn connections(world: &World) -> usize {
+/// Clients that are attached to the tmux server.
+fn clients(world: &World) -> usize {
     world.tmux(&["list-clients", "-F", "#{client_control_mode}"]).map_or(0, |text| text.lines().count())
 }
 
@@ -32,26 +33,47 @@ fn where_no_tmux_runs_a_look_starts_none_and_the_first_session_does() {
     assert!(client.world().tmux_pid().is_some());
 }
 
+/// A control client that is attaching when anything is told to it takes a tmux server before 3.7 down.
 #[test]
-fn many_looks_share_one_connection() {
+fn neither_looks_nor_waits_make_a_client_of_tmux_and_sessions_stay_when_the_server_ends() {
     let mut client = Client::start();
-    spawn(&mut client, "one");
+    spawn(&mut client, "stays");
     for _ in 0..20 {
-        status(&mut client, "one");
+        status(&mut client, "stays");
     }
-    assert_eq!(connections(client.world()), 1);
+    client.good("wait_sessions", json!({ "sessions": ["stays"], "until": "exited", "timeout_s": 1 }));
+    assert_eq!(clients(client.world()), 0);
+    let world = client.restart();
+    assert!(world.tmux(&["has-session", "-t", "=stays"]).is_some());
 }
 
 #[test]
-fn a_server_that_ends_takes_its_connections_with_it_and_leaves_the_sessions() {
-    let mut client = Client::start();
-    spawn(&mut client, "stays");
-    // A wait has eyes of its own, which look on until the server ends.
-    client.good("wait_sessions", json!({ "sessions": ["stays"], "until": "exited", "timeout_s": 1 }));
-    assert!(connections(client.world()) >= 2);
-    let world = client.restart();
-    assert!(common::until(|| connections(&world) == 0), "{} connections are left", connections(&world));
-    assert!(world.tmux(&["has-session", "-t", "=stays"]).is_some());
+fn the_log_says_why_a_session_was_looked_at_and_what_came_of_it() {
+    common::build_demo_agent();
+    let world = World::new();
+    let log = world.path().join("log");
+    let mut command = world.command();
+    command.env("LISA_LOG", "lisa_engine=debug").stderr(std::fs::File::create(&log).unwrap());
+    let mut client = Client::of(command, world).greet();
+    client.good(
+        "spawn_session",
+        json!({ "agent": "demo", "name": "told", "prompt": "!say hi", "wait_ready_s": 20 }),
+    );
+    client.good("wait_sessions", json!({ "sessions": ["told"], "until": "ready", "timeout_s": 20 }));
+    let looked = |reason: &str| {
+        let text = std::fs::read_to_string(&log).unwrap();
+        text.lines().any(|line| {
+            line.contains("looked")
+                && line.contains("session=told")
+                && line.contains(&format!("reason=\"{reason}\""))
+        })
+    };
+    for reason in ["listed", "hook"] {
+        assert!(common::until(|| looked(reason)), "{reason}: {}", std::fs::read_to_string(&log).unwrap());
+    }
+    let came_of_it = || std::fs::read_to_string(&log).unwrap().contains("state=ready rule=");
+    assert!(common::until(came_of_it), "{}", std::fs::read_to_string(&log).unwrap());
+    client.good("kill_session", json!({ "session": "told", "force": true }));
 }
 
 #[test]

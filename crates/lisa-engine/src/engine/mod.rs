@@ -274,10 +274,11 @@ impl Engine {
     /// Ends a session and those it started. One that is gone already is fine.
     pub fn kill(&self, request: &KillRequest) -> Result<Actions> {
         let store = self.store()?;
-        let all = find::all(self.tmux(), &store, false)?;
         let mut sessions = Vec::new();
-        for session in end::with_descendants(&all, &request.session) {
-            sessions.push(self.end(&session, request.force)?);
+        for session in end::with_descendants(&find::unseen(&store)?, &request.session) {
+            let pane = find::pane_of(self.tmux(), &session.meta)?;
+            let processes = end::Processes::running(request.force);
+            sessions.push(self.end(&find::Sighting { pane, ..session }, processes)?);
         }
         if sessions.is_empty() {
             if let Some(folder) = store.folder(&request.session).filter(|folder| folder.path().exists()) {
@@ -311,15 +312,15 @@ impl Engine {
             root.as_ref().is_none_or(|root| session.meta.project_root == *root)
                 && request.agent.as_ref().is_none_or(|agent| session.meta.agent == *agent)
         };
-        let mut sessions: Vec<Action> = Vec::new();
+        let mut order: Vec<find::Sighting> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
         for session in all.iter().filter(|session| wanted(session)) {
-            for session in end::with_descendants(&all, &session.meta.name) {
-                if sessions.iter().all(|done| done.name != session.meta.name) {
-                    sessions.push(self.end(&session, request.force)?);
-                }
-            }
+            let tree = end::with_descendants(&all, &session.meta.name).into_iter();
+            order.extend(tree.filter(|session| seen.insert(session.meta.name.clone())));
         }
-        Ok(Actions { sessions })
+        end::stop_processes(&order, end::Processes::running(request.force));
+        let ended = order.iter().map(|session| self.end(session, end::Processes::Ended));
+        Ok(Actions { sessions: ended.collect::<Result<_>>()? })
     }
 
     /// Removes what nobody needs any more.

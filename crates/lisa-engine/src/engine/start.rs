@@ -12,7 +12,7 @@ use crate::{
         launch::{Launch, Template},
     },
     session::{
-        end,
+        end::{self, Processes},
         find::{self, Sighting},
         plan::{self, Asker, Places, Plan},
         spawn::{self, Means, Started},
@@ -220,13 +220,13 @@ impl Engine {
     }
 
     /// Ends one session, tells the journal, and says what was done.
-    pub(super) fn end(&self, session: &Sighting, force: bool) -> Result<Action> {
+    pub(super) fn end(&self, session: &Sighting, processes: Processes) -> Result<Action> {
         let journal = self.journal()?;
         let mut record = judge::read_record(&session.folder, &session.meta.run_id)
             .unwrap_or_else(|_| Record::fresh(&session.meta.run_id));
         let was = record.memory.verdict.as_ref().map_or(crate::words::Status::JustStarted, |v| v.status());
         let state = record.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
-        let killed = end::stop(session, force, self.tmux())?;
+        let killed = end::stop(session, processes, self.tmux())?;
         let mut note = Note::line(format!("was {was}"));
         note.turn = record.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.id.clone());
         if note.turn.is_some() {

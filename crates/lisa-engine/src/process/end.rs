@@ -11,15 +11,15 @@ use std::{
 /// How often the ending processes are looked at.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Ends the process `leader`, everything below it and every process of its group or terminal session.
+/// Ends the processes `leaders`, everything below them and every process of their groups or terminal sessions.
 ///
 /// Unless `grace` is zero they are told to hang up first and have that long to end by themselves. Returns how many
 /// had to be killed. Each process is held before it is signalled, so that a reused number is never hit.
-pub fn end_all(leader: u32, grace: Duration) -> usize {
+pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
     let mut held: HashMap<u32, Handle> = HashMap::new();
     let gather = |held: &mut HashMap<u32, Handle>| {
-        let below = tree(leader).unwrap_or_default().into_iter().map(|proc| proc.pid);
-        for pid in below.chain(group_members(leader)) {
+        let below = leaders.iter().flat_map(|leader| tree(*leader).unwrap_or_default()).map(|proc| proc.pid);
+        for pid in below.chain(group_members(leaders)) {
             if !held.contains_key(&pid)
                 && let Ok(handle) = Handle::open(pid)
             {
@@ -80,10 +80,10 @@ mod tests {
     fn what_ignores_the_hang_up_is_killed() {
         let mut leader = stubborn_group();
         thread::sleep(Duration::from_millis(100));
-        let members = group_members(leader.id());
+        let members = group_members(&[leader.id()]);
         assert!(members.len() >= 3, "{members:?}");
         let reaper = thread::spawn(move || leader.wait().unwrap());
-        let killed = end_all(members[0].min(*members.iter().min().unwrap()), Duration::from_millis(200));
+        let killed = end_all(&[*members.iter().min().unwrap()], Duration::from_millis(200));
         reaper.join().unwrap();
         assert!(killed >= 1);
         assert!(members.iter().all(|pid| super::super::start_time(*pid).is_none()));
@@ -95,9 +95,9 @@ mod tests {
             Command::new("sh").args(["-c", "sleep 60 & sleep 0.05"]).process_group(0).spawn().unwrap();
         let id = leader.id();
         leader.wait().unwrap();
-        let orphans = group_members(id);
+        let orphans = group_members(&[id]);
         assert_eq!(orphans.len(), 1);
-        end_all(id, Duration::from_millis(500));
-        assert!(group_members(id).is_empty());
+        end_all(&[id], Duration::from_millis(500));
+        assert!(group_members(&[id]).is_empty());
     }
 }

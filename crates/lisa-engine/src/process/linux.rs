@@ -152,15 +152,17 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Every process whose group or terminal session is `leader`'s: also those whose parent has gone.
-pub fn group_members(leader: u32) -> Vec<u32> {
+/// Every process whose group or terminal session is one of `leaders`': also those whose parent has gone.
+pub fn group_members(leaders: &[u32]) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut leaders = leaders.to_vec();
+    leaders.sort_unstable();
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
         .filter(|pid| {
-            stat(*pid)
-                .is_some_and(|stat| stat.state != b'Z' && (stat.group == leader || stat.session == leader))
+            let led = |id: u32| leaders.binary_search(&id).is_ok();
+            stat(*pid).is_some_and(|stat| stat.state != b'Z' && (led(stat.group) || led(stat.session)))
         })
         .collect()
 }

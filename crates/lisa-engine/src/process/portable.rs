@@ -101,8 +101,9 @@ pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
 }
 
 /// Every process whose group or terminal session is `leader`'s.
-pub fn group_members(leader: u32) -> Vec<u32> {
-    let leads = |pid: Option<Pid>| pid.is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == leader);
+pub fn group_members(leaders: &[u32]) -> Vec<u32> {
+    let leads =
+        |pid: Option<Pid>| pid.is_some_and(|pid| leaders.contains(&(pid.as_raw_nonzero().get() as u32)));
     look(ProcessesToUpdate::All)
         .processes()
         .keys()

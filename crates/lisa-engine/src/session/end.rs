@@ -32,17 +32,51 @@ pub fn with_descendants(all: &[Sighting], name: &str) -> Vec<Sighting> {
     order.into_iter().rev().cloned().collect()
 }
 
+/// How much of a session's processes is left to be ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processes {
+    /// They run, and are told to end before they are killed.
+    Polite,
+    /// They run, and are killed.
+    Force,
+    /// They have been ended already.
+    Ended,
+}
+
+impl Processes {
+    /// Running ones.
+    pub fn running(force: bool) -> Self {
+        if force { Self::Force } else { Self::Polite }
+    }
+
+    fn grace(self) -> Duration {
+        if self == Self::Polite { GRACE } else { Duration::ZERO }
+    }
+}
+
+/// Ends the processes of many sessions at once, all within the time that one has.
+pub fn stop_processes(sessions: &[Sighting], processes: Processes) {
+    let leader = |session: &Sighting| match &session.pane {
+        Some(row) => Some(row.pane.pid),
+        None => session.meta.pane.filter(|pane| pane.alive()).map(|pane| pane.pid),
+    };
+    let leaders: Vec<u32> = sessions.iter().filter_map(leader).collect();
+    process::end_all(&leaders, processes.grace());
+}
+
 /// Ends one session; its folder stays. Returns how many processes had to be killed.
-pub fn stop(session: &Sighting, force: bool, tmux: &Tmux) -> Result<usize> {
-    let grace = if force { Duration::ZERO } else { GRACE };
+pub fn stop(session: &Sighting, processes: Processes, tmux: &Tmux) -> Result<usize> {
+    let grace = processes.grace();
     let mut killed = 0;
     if let Some(row) = &session.pane {
-        // Also of a pane that is dead: processes of its group may live on.
-        killed = process::end_all(row.pane.pid, if row.pane.dead { Duration::ZERO } else { grace });
+        if processes != Processes::Ended {
+            // Also of a pane that is dead: processes of its group may live on.
+            killed = process::end_all(&[row.pane.pid], if row.pane.dead { Duration::ZERO } else { grace });
+        }
         tmux.end_session(&row.session_id)?;
     } else if let Some(pane) = session.meta.pane.filter(|pane| pane.alive()) {
         // The server is gone, but the agent is not.
-        killed = process::end_all(pane.pid, grace);
+        killed = process::end_all(&[pane.pid], grace);
     }
     Ok(killed)
 }
@@ -60,7 +94,7 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
         if session.alive() {
             continue;
         }
-        stop(&session, true, tmux)?;
+        stop(&session, Processes::Force, tmux)?;
         session.folder.remove()?;
         let why = if session.pane.is_some() { "its agent has ended" } else { "its tmux session is gone" };
         note("session", &session.meta.name, why);
@@ -87,7 +121,7 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
     }
     for row in tmux.panes(false)? {
         if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
-            process::end_all(row.pane.pid, GRACE);
+            process::end_all(&[row.pane.pid], GRACE);
             tmux.end_session(&row.session_id)?;
             note("session", &row.session, "it has no folder");
         }

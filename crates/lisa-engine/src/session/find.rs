@@ -68,6 +68,12 @@ pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<Sightin
     Ok(found)
 }
 
+/// Every session, without having asked tmux about any.
+pub fn unseen(store: &Store) -> Result<Vec<Sighting>> {
+    let stored = store.load_all()?.into_iter().filter_map(|stored| stored.found.ok());
+    Ok(stored.map(|(folder, meta)| Sighting { folder, meta, pane: None }).collect())
+}
+
 /// How many sessions hold a place under the limit.
 pub fn live_count(tmux: &Tmux, store: &Store) -> Result<usize> {
     Ok(all(tmux, store, false)?.iter().filter(|session| session.alive()).count())

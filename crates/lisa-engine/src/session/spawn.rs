@@ -2,6 +2,7 @@
 
 use super::{
     Folder, Store,
+    end::Processes,
     find::Sighting,
     plan::{Places, Plan},
 };
@@ -69,7 +70,7 @@ pub fn respawn(
     let lock = store.claim_lock(CLAIM_LIMIT)?;
     check_limit(means.tmux, store, config)?;
     // Processes of its group may live on, and so may the agent of a server that is gone.
-    super::end::stop(ended, true, means.tmux)?;
+    super::end::stop(ended, Processes::Force, means.tmux)?;
     for old in ["done", "heartbeat", "output.txt"] {
         let _ = std::fs::remove_file(ended.folder.file(old));
     }
@@ -85,7 +86,7 @@ pub fn respawn(
 pub fn take_back(started: &Started, tmux: &Tmux) -> Result<()> {
     let pane = super::find::pane_of(tmux, &started.meta)?;
     let session = Sighting { folder: started.folder.clone(), meta: started.meta.clone(), pane };
-    super::end::stop(&session, true, tmux)?;
+    super::end::stop(&session, Processes::Force, tmux)?;
     session.folder.remove()
 }
 
@@ -302,7 +303,7 @@ struct Undo<'a> {
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
         if let Some((session, pid)) = self.session.take() {
-            process::end_all(pid, Duration::ZERO);
+            process::end_all(&[pid], Duration::ZERO);
             let _ = self.tmux.end_session(&session);
         }
         if let Some(folder) = self.folder.take() {

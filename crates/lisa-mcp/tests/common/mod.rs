@@ -124,8 +124,13 @@ impl Client {
     pub fn with(world: World, options: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = world.command();
         command.envs(env.iter().copied());
-        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        command.args(options).stderr(Stdio::null());
+        Self::of(command, world)
+    }
+
+    /// Starts a server by a command, in a world.
+    pub fn of(mut command: Command, world: World) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = lines(child.stdout.take().unwrap());
         Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), world: Some(world) }
     }
