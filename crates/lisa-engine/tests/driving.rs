@@ -199,6 +199,12 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
         ..SendRequest::default()
     };
     engine.send(&typed).unwrap();
+    let row = lab.pane("draft");
+    let shown = |text: &[u8]| {
+        let screen = lab.tmux().screens(&[&row.pane_id], false).unwrap().remove(0).unwrap();
+        screen.windows(text.len()).any(|part| part == text)
+    };
+    assert!(until(SHORT, || shown(b"half")));
     assert!(until(SHORT, || send(&engine, "draft", "whole").receipt.refusal == Some(Refusal::DraftPresent)));
     let replaced = SendRequest {
         session: "draft".into(),
@@ -210,9 +216,9 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
     assert_eq!(prompts(&lab, "draft"), ["whole"]);
     assert!(until(SHORT, || status(&engine, "draft").state == StateName::Ready));
     // One of several lines goes line by line, and nothing of it joins the prompt.
-    let row = lab.pane("draft");
     let guard = lisa_engine::tmux::Guard::alive();
     lab.tmux().paste(&row.pane_id, b"one\n\ntwo\nthree", &guard).unwrap();
+    assert!(until(SHORT, || shown(b"three")));
     assert!(until(SHORT, || send(&engine, "draft", "new").receipt.refusal == Some(Refusal::DraftPresent)));
     let replaced = SendRequest { text: Some("new".into()), ..replaced };
     assert_eq!(engine.send(&replaced).unwrap().receipt.delivered, Delivery::Submitted);

@@ -1,4 +1,4 @@
-//! The sessions that the observer watches: found by name, by pane and by the key under which the kernel tells of them.
+//! The sessions that the observer watches, found by name and by the key under which the kernel tells of them.
 
 use crate::{
     session::{Folder, Meta},
@@ -20,6 +20,8 @@ pub(super) struct Watched {
     /// Whether the kernel tells of its process, and of its terminal.
     pub(super) process_heard: bool,
     pub(super) terminal_heard: bool,
+    /// Whether its pane had output at the last sweep.
+    pub(super) moved: bool,
     /// When it is looked at anyway.
     pub(super) tick: Option<Instant>,
 }
@@ -29,7 +31,6 @@ pub(super) struct Watched {
 pub(super) struct Index {
     sessions: HashMap<String, Watched>,
     keys: HashMap<u64, String>,
-    panes: HashMap<String, String>,
     last_key: u64,
 }
 
@@ -48,7 +49,6 @@ impl Index {
         let before = self.remove(&name).map(|watched| watched.key);
         self.last_key += 1;
         self.keys.insert(self.last_key, name.clone());
-        self.panes.extend(meta.pane_id.clone().map(|pane| (pane, name.clone())));
         let watched = Watched {
             folder,
             meta,
@@ -57,6 +57,7 @@ impl Index {
             looked: None,
             process_heard: false,
             terminal_heard: false,
+            moved: false,
             tick: None,
         };
         self.sessions.insert(name, watched);
@@ -67,11 +68,6 @@ impl Index {
     pub(super) fn remove(&mut self, name: &str) -> Option<Watched> {
         let watched = self.sessions.remove(name)?;
         self.keys.remove(&watched.key);
-        if let Some(pane) = &watched.meta.pane_id
-            && self.panes.get(pane).is_some_and(|holder| holder == name)
-        {
-            self.panes.remove(pane);
-        }
         Some(watched)
     }
 
@@ -86,11 +82,6 @@ impl Index {
     /// The session of a key.
     pub(super) fn by_key(&mut self, key: u64) -> Option<&mut Watched> {
         self.sessions.get_mut(self.keys.get(&key)?)
-    }
-
-    /// The session of a pane.
-    pub(super) fn by_pane(&self, pane: &str) -> Option<&Watched> {
-        self.sessions.get(self.panes.get(pane)?)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Watched> {
@@ -112,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_found_by_name_key_and_pane_and_a_new_run_takes_the_place_of_the_old() {
+    fn a_session_is_found_by_name_and_key_and_a_new_run_takes_the_place_of_the_old() {
         let dir = tempfile::tempdir().unwrap();
         let folder = || Folder::at(dir.path()).unwrap();
         let mut index = Index::default();
@@ -120,11 +111,10 @@ mod tests {
         let key = index.get("a").unwrap().key;
         assert_eq!(index.put(folder(), meta("a", "1", "%1")), None, "the same run keeps its key");
         assert_eq!(index.by_key(key).unwrap().meta.name, "a");
-        assert_eq!(index.by_pane("%1").unwrap().meta.name, "a");
         assert_eq!(index.put(folder(), meta("a", "2", "%2")), Some(key));
-        assert!(index.by_key(key).is_none() && index.by_pane("%1").is_none());
-        assert_eq!(index.by_pane("%2").unwrap().meta.run_id, "2");
+        assert!(index.by_key(key).is_none());
+        assert_eq!(index.get("a").unwrap().meta.run_id, "2");
         index.remove("a").unwrap();
-        assert!(index.by_pane("%2").is_none() && index.get("a").is_none());
+        assert!(index.get("a").is_none());
     }
 }

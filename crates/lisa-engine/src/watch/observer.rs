@@ -8,7 +8,7 @@ use super::{
     bursts::{Bursts, Listening},
     election::{BEAT, Term},
     files::Files,
-    index::Index,
+    index::{Index, Watched},
     table::Table,
     wake::{Bell, Reason, Woken},
 };
@@ -21,7 +21,7 @@ use crate::{
     words::StateName,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -166,44 +166,47 @@ impl<'a> Observer<'a> {
         let gone: Vec<String> =
             self.index.iter().map(|w| w.meta.name.clone()).filter(|name| !there.contains(name)).collect();
         gone.iter().for_each(|name| self.forget(name));
+        self.table.incomplete();
         self.unseen = names.into();
     }
 
     /// Asks tmux for all panes: which have moved since the last time, and which are gone. Only what nothing has told of
     /// is new here.
     fn sweep(&mut self, now: Instant) -> Vec<String> {
-        let alive: Vec<(String, String)> = self
+        let lives = |watched: &&Watched| watched.state != Some(StateName::Exited);
+        let live: HashMap<String, String> = self
             .index
             .iter()
-            .filter(|watched| watched.state != Some(StateName::Exited))
+            .filter(lives)
             .filter_map(|watched| Some((watched.meta.pane_id.clone()?, watched.meta.name.clone())))
             .collect();
-        let pause = SWEEP + SWEEP_EACH * u32::try_from(alive.len()).unwrap_or(u32::MAX);
-        let heard = self.index.iter().all(|watched| watched.terminal_heard || watched.tick.is_some());
-        self.next_sweep = now + if heard { pause } else { SOON };
-        if alive.is_empty() {
+        let all_heard = self.index.iter().filter(lives).all(|watched| watched.terminal_heard);
+        let pause = SWEEP + SWEEP_EACH * u32::try_from(live.len()).unwrap_or(u32::MAX);
+        self.next_sweep = now + if all_heard { pause } else { SOON };
+        if live.is_empty() {
             return Vec::new();
         }
         let second = crate::engine::now().0 / 1000;
-        let rows = match self.engine.tmux().panes_moved(self.swept_at) {
-            Ok(rows) => rows,
+        let panes: HashMap<String, bool> = match self.engine.tmux().panes_moved(self.swept_at) {
+            Ok(panes) => panes.into_iter().collect(),
             Err(error) => {
                 tracing::warn!(%error, "the panes cannot be listed");
-                return alive.into_iter().map(|(_, name)| name).collect();
+                return live.into_values().collect();
             }
         };
         // What came in the same second may have come after the look.
         self.swept_at = second;
-        let untold = |pane: &String| {
-            let watched = self.index.by_pane(pane)?;
-            let told = watched.terminal_heard || watched.state.is_some_and(is_at_work);
-            (!told).then(|| watched.meta.name.clone())
-        };
-        let moved: Vec<String> =
-            rows.iter().filter(|(_, moved)| *moved).filter_map(|(pane, _)| untold(pane)).collect();
-        let there: HashSet<&String> = rows.iter().map(|(pane, _)| pane).collect();
-        let gone = alive.iter().filter(|(pane, _)| !there.contains(pane)).map(|(_, name)| name.clone());
-        gone.chain(moved).collect()
+        let mut names = Vec::new();
+        for (pane, name) in live {
+            let Some(watched) = self.index.get_mut(&name) else { continue };
+            let moved = panes.get(&pane).copied();
+            // Where the terminal tells nothing, both output and its end are worth a look.
+            let before = std::mem::replace(&mut watched.moved, moved == Some(true));
+            if moved.is_none() || (!watched.terminal_heard && (before || watched.moved)) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// Looks at sessions, a few at a time; the strongest reasons first.

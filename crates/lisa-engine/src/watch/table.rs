@@ -118,6 +118,11 @@ impl Table {
         self.sessions().leading
     }
 
+    /// Sessions may have changed without being named: all of them are looked at again.
+    pub(super) fn incomplete(&self) {
+        self.sessions().complete = false;
+    }
+
     /// Every session has been looked at.
     pub(super) fn complete(&self) {
         self.sessions().complete = true;
@@ -151,11 +156,14 @@ impl Table {
     /// The sessions as they are now, in the order of their start. `None` where this process does not know: it is not the
     /// observer, or could not look in time.
     pub(crate) fn now(&self, wanted: &Wanted) -> Option<Vec<Session>> {
-        if !self.sessions().complete {
+        let settled = || self.sessions().complete && self.bell.settle(|name| wanted.includes(name), SETTLE);
+        if !settled() {
             return None;
         }
-        self.outdated(wanted).iter().for_each(|name| self.wake(name));
-        if !self.bell.settle(|name| wanted.includes(name), SETTLE) {
+        // A look that was under way may have brought what the asker knows of.
+        let outdated = self.outdated(wanted);
+        outdated.iter().for_each(|name| self.wake(name));
+        if !outdated.is_empty() && !settled() {
             return None;
         }
         let now = Instant::now();
