@@ -7,8 +7,7 @@ mod common;
 use common::{Lab, command, demo, entries, until};
 use lisa_engine::{
     api::*,
-    config::Environment,
-    engine::{Caller, Cancel, Engine},
+    engine::{Cancel, Engine},
     words::StateName,
 };
 use std::{
@@ -33,20 +32,7 @@ fn again(what: &str, lab: &Lab) -> Child {
 }
 
 fn engine_in(home: &str) -> Engine {
-    let pairs = [
-        ("HOME", home.to_owned()),
-        ("PATH", std::env::var("PATH").unwrap()),
-        ("LISA_STATE_DIR", format!("{home}/state")),
-        ("LISA_CONFIG_DIR", format!("{home}/config")),
-        ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
-    ];
-    let caller = Caller {
-        env: Environment::from_pairs(pairs),
-        cwd: home.into(),
-        helper: common::helper(),
-        policy: None,
-    };
-    Engine::open(caller).unwrap()
+    Engine::open(common::caller_in(home)).unwrap()
 }
 
 /// Not a test of its own: what the others start and kill.

@@ -463,20 +463,7 @@ fn comes_and_goes_for_another_test() {
     let (Ok(home), Ok(worker)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WORKER")) else {
         return;
     };
-    let pairs = [
-        ("HOME", home.clone()),
-        ("PATH", std::env::var("PATH").unwrap()),
-        ("LISA_STATE_DIR", format!("{home}/state")),
-        ("LISA_CONFIG_DIR", format!("{home}/config")),
-        ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
-    ];
-    let caller = lisa_engine::engine::Caller {
-        env: lisa_engine::config::Environment::from_pairs(pairs),
-        cwd: home.into(),
-        helper: common::helper(),
-        policy: None,
-    };
-    let engine = Engine::open(caller).unwrap();
+    let engine = Engine::open(common::caller_in(&home)).unwrap();
     let own = || entries(std::path::Path::new("/proc/self/fd")).len();
     let before = own();
     for round in 0..50 {

@@ -8,8 +8,7 @@ mod common;
 use common::{Lab, command, demo, until};
 use lisa_engine::{
     api::*,
-    config::Environment,
-    engine::{Caller, Cancel, Engine},
+    engine::{Cancel, Engine},
     process,
     words::StateName,
 };
@@ -81,20 +80,7 @@ impl Drop for Resident {
 #[test]
 fn stays_until_it_is_killed() {
     let (Ok(home), Ok(seen)) = (std::env::var("LAB_HOME"), std::env::var("LAB_SEEN")) else { return };
-    let pairs = [
-        ("HOME", home.clone()),
-        ("PATH", std::env::var("PATH").unwrap()),
-        ("LISA_STATE_DIR", format!("{home}/state")),
-        ("LISA_CONFIG_DIR", format!("{home}/config")),
-        ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
-    ];
-    let caller = Caller {
-        env: Environment::from_pairs(pairs),
-        cwd: home.into(),
-        helper: common::helper(),
-        policy: None,
-    };
-    let engine = Engine::open_resident(caller).unwrap();
+    let engine = Engine::open_resident(common::caller_in(&home)).unwrap();
     let mut events = engine.watch(&WatchRequest::default()).unwrap();
     let waiting = (engine.clone(), engine.cursor().unwrap(), format!("{seen}.waits"));
     std::thread::spawn(move || waits_on(&waiting.0, waiting.1, &waiting.2));

@@ -128,6 +128,23 @@ pub fn helper() -> Vec<String> {
     vec![env!("CARGO_BIN_EXE_lisa-helper").to_owned()]
 }
 
+/// A caller in the home of a lab, for a process that was started there and knows nothing else of it.
+pub fn caller_in(home: &str) -> lisa_engine::engine::Caller {
+    let pairs = [
+        ("HOME", home.to_owned()),
+        ("PATH", std::env::var("PATH").unwrap()),
+        ("LISA_STATE_DIR", format!("{home}/state")),
+        ("LISA_CONFIG_DIR", format!("{home}/config")),
+        ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
+    ];
+    lisa_engine::engine::Caller {
+        env: Environment::from_pairs(pairs),
+        cwd: home.into(),
+        helper: helper(),
+        policy: None,
+    }
+}
+
 /// An engine whose caller is this lab.
 impl Lab {
     pub fn caller(&self) -> lisa_engine::engine::Caller {
