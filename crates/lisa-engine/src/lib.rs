@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod explain;
 pub mod helper;
 pub mod judge;
+pub mod log;
 pub mod memory;
 pub mod observation;
 pub mod observe;

@@ -11,6 +11,10 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|word| word == "helper") {
         return lisa_engine::helper::main(args.into_iter().skip(1));
     }
+    // Nobody asked for what a shell would print between two prompts, unless they did.
+    if let Some(filter) = std::env::var("LISA_LOG").ok().filter(|filter| !filter.is_empty()) {
+        lisa_engine::log::start(&filter, "warn");
+    }
     serve_plugin(&LisaPlugin, Wire);
     ExitCode::SUCCESS
 }
