@@ -13,7 +13,7 @@ use crate::{
         names,
     },
     tmux::{Capture, Shown, Tmux},
-    watch::{Want, journal::Journal},
+    watch::journal::Journal,
     words::State,
 };
 use std::path::Path;
@@ -22,12 +22,10 @@ use std::path::Path;
 const LINES_MAX: u32 = 2000;
 
 impl Engine {
-    /// A session, by its name or a unique prefix or tag.
+    /// A session, by its name or a unique prefix or tag. It is looked at now: somebody who asks about one session wants to
+    /// know how it is, not how it was when something last told of it.
     pub fn status(&self, request: &SessionRequest) -> Result<Session> {
         let (folder, meta) = find::meant(&self.store()?, &request.session)?;
-        if let Some(session) = self.observed(&[Want::named(&meta.name)]).and_then(|mut one| one.pop()) {
-            return Ok(session);
-        }
         let (sighting, judged) = self.look_into(folder, meta)?;
         Ok(self.describe(&sighting, &judged, true))
     }

@@ -34,6 +34,8 @@ const SOON: Duration = Duration::from_secs(1);
 /// How often all panes are asked for, with nothing to watch and for each pane more.
 const SWEEP: Duration = Duration::from_secs(2);
 const SWEEP_EACH: Duration = Duration::from_millis(10);
+/// The key under which the tmux server itself is watched; sessions have others.
+const SERVER: u64 = 0;
 
 /// The observer of one term.
 pub(super) struct Observer<'a> {
@@ -50,6 +52,8 @@ pub(super) struct Observer<'a> {
     next_sweep: Instant,
     swept_at: i64,
     scan: Duration,
+    /// The tmux server whose end is waited for.
+    server: Option<u32>,
 }
 
 impl<'a> Observer<'a> {
@@ -74,6 +78,7 @@ impl<'a> Observer<'a> {
             next_sweep: Instant::now() + SWEEP,
             swept_at: 0,
             scan: engine.config().process_scan_interval,
+            server: None,
         })
     }
 
@@ -108,9 +113,7 @@ impl<'a> Observer<'a> {
     /// The sessions to look at now.
     fn due(&mut self, woken: Woken) -> BTreeMap<String, Reason> {
         let now = Instant::now();
-        if woken.rebuild {
-            self.rebuild();
-        }
+        let mut lost = woken.rebuild;
         let mut due = woken.sessions;
         let mut add = |name: &str, reason: Reason| {
             due.entry(name.to_owned()).and_modify(|known| *known = reason.min(*known)).or_insert(reason);
@@ -118,6 +121,11 @@ impl<'a> Observer<'a> {
         for sight in woken.sights {
             match sight {
                 Sight::Output(key) => self.bursts.heard(key, now),
+                // Every session has ended with it, whatever its process does.
+                Sight::Ended(SERVER) => {
+                    self.server = None;
+                    lost = true;
+                }
                 Sight::Ended(key) => {
                     if let Some(watched) = self.index.by_key(key) {
                         watched.process_heard = false;
@@ -125,6 +133,9 @@ impl<'a> Observer<'a> {
                     }
                 }
             }
+        }
+        if lost {
+            self.rebuild();
         }
         for key in self.bursts.take_due(now) {
             if let Some(watched) = self.index.by_key(key) {
@@ -310,6 +321,9 @@ impl<'a> Observer<'a> {
         let session = self.engine.describe(sighting, judged, true);
         let state = session.state;
         self.files.watch_files(name, judged.files.clone());
+        if let Some(row) = &sighting.pane {
+            self.watch_server(row.server_pid);
+        }
         let alive = sighting.pane.as_ref().is_some_and(|row| !row.pane.dead);
         let hears_files = self.files.hears(sighting.folder.path());
         let rings = self.rings_by_itself(&sighting.meta.agent);
@@ -350,6 +364,13 @@ impl<'a> Observer<'a> {
         self.table.trouble(name, trouble);
         self.set_tick(name, pause.map(|pause| at + pause));
         self.table.put(session, at, judged.record.noted);
+    }
+
+    fn watch_server(&mut self, pid: u32) {
+        if self.server != Some(pid) {
+            self.sentinel.forget(SERVER);
+            self.server = self.sentinel.watch_process(SERVER, pid).is_ok().then_some(pid);
+        }
     }
 
     fn set_tick(&mut self, name: &str, at: Option<Instant>) {
