@@ -47,7 +47,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[NAME…] [--sessions N,N,…] [--list]",
+        arguments: "[NAME…] [--sessions N,N,…] [--minutes N] [--list]",
         what: "measure; a table for people, then one line of JSON",
         run: bench::command,
     },

@@ -90,7 +90,7 @@ fn environment(scratch: &Scratch, home: &Path) -> Environment {
         ("LISA_STATE_DIR", below("l")),
         ("LISA_CONFIG_DIR", below("c")),
         ("LISA_TMUX_SOCKET", below("tmux")),
-        ("LISA_MAX_SESSIONS", "1000".into()),
+        ("LISA_MAX_SESSIONS", "2000".into()),
     ])
 }
 

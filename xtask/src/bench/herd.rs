@@ -1,16 +1,24 @@
-//! Sessions to look at: a private tmux server with a small program in each pane.
+//! Sessions to look at: a private place with real sessions of Lisa's, a small program in each.
 
+use super::{
+    PROGRAMS,
+    trial::{LANES, command_session, lanes, numbered, pause, server_pid},
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
     run,
-    scratch::Scratch,
+    stage::Stage,
 };
 use lisa_engine::{
     config::{Environment, Socket},
-    tmux::{Cmd, Tmux},
+    engine::{Caller, Engine},
+    tmux::{Reply, Tmux},
 };
-use std::{path::PathBuf, process::Command, time::Duration};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 /// Fills a screen and then does nothing, as an agent that waits for somebody does.
 const IDLE: &str = "i=0; while [ $i -lt 50 ]; do echo \"line $i of a screen that an agent might have left\"; \
@@ -20,52 +28,64 @@ const BUSY: &str = "i=0; while :; do echo \"line $i of what an agent might say a
                     [ $i -lt 50 ] || sleep 1; done";
 /// One in so many is busy.
 const BUSY_EVERY: usize = 10;
-/// How many sessions are started with one command line.
-const BATCH: usize = 25;
-/// How long the server may take to end.
-const GONE: Duration = Duration::from_secs(5);
+/// How long all programs may take to fill their screens.
+const FILL_LIMIT: Duration = Duration::from_secs(60);
 
 /// A private tmux server and its sessions. Dropping it ends them.
-#[derive(Debug)]
 pub(super) struct Herd {
-    /// The server's socket.
-    pub(super) socket: PathBuf,
     /// The sessions, one pane each.
     pub(super) names: Vec<String>,
     /// The server's process, whose work is work for us.
     pub(super) server: u32,
     /// Ends what is left of the server, and removes its socket.
-    _scratch: Scratch,
+    stage: Stage,
 }
 
 impl Herd {
-    /// Starts a server with this many sessions, as the engine would set it up.
+    /// Starts a server with this many sessions, and waits until each shows something.
     pub(super) fn start(context: &Context, sessions: usize) -> Result<Self> {
-        let scratch = Scratch::create(context, &format!("herd{sessions}"))?;
-        let socket = scratch.path().join("tmux");
-        let mut herd = Self { socket, names: Vec::new(), server: 0, _scratch: scratch };
-        let tmux = Tmux::new(herd.engine_socket(), &Environment::of_this_process())?;
-        let numbers: Vec<usize> = (1..=sessions).collect();
-        for batch in numbers.chunks(BATCH) {
-            context.go_on()?;
-            let commands: Vec<Cmd> = batch.iter().map(|number| new_session(*number)).collect();
-            tmux.call_starting(&commands)?.map_err(Failure::new)?;
-            herd.names.extend(batch.iter().map(|number| name(*number)));
-        }
-        let answer = herd.tmux(&["display-message", "-p", "#{pid}"])?;
-        herd.server = answer.trim().parse().map_err(|_| Failure::new("tmux does not say its process id"))?;
+        let stage = Stage::set(context, &format!("herd{sessions}"), &PROGRAMS)?;
+        let engine = Engine::open(stage.caller())?;
+        lanes(LANES, |lane| {
+            for number in (1..=sessions).skip(lane).step_by(LANES) {
+                context.go_on()?;
+                let program = if number.is_multiple_of(BUSY_EVERY) { BUSY } else { IDLE };
+                engine.spawn(&command_session(&numbered(number), &["sh", "-c", program]))?;
+            }
+            Ok(())
+        })?;
+        let server = server_pid(&stage.socket())?;
+        let herd = Self { names: (1..=sessions).map(numbered).collect(), server, stage };
+        herd.until_filled(context)?;
         Ok(herd)
     }
 
-    /// The server's socket in the engine's words.
-    pub(super) fn engine_socket(&self) -> Socket {
-        Socket::Path(self.socket.clone())
+    fn until_filled(&self, context: &Context) -> Result<()> {
+        let (tmux, began) = (self.door()?, Instant::now());
+        while showing(&tmux)? < self.names.len() {
+            if began.elapsed() > FILL_LIMIT {
+                return Err(Failure::new("not all sessions show something"));
+            }
+            pause(context, Duration::from_millis(100))?;
+        }
+        Ok(())
+    }
+
+    /// The engine's own way to the server.
+    pub(super) fn door(&self) -> Result<Tmux> {
+        Ok(Tmux::new(Socket::Path(self.stage.socket()), &Environment::of_this_process())?)
+    }
+
+    /// Who calls the engine here.
+    pub(super) fn caller(&self) -> Caller {
+        self.stage.caller()
     }
 
     /// A tmux command on this server, as one program that is started and ends.
     pub(super) fn tmux(&self, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new("tmux");
-        command.args(["-u", "-f", "/dev/null", "-S"]).arg(&self.socket).args(arguments).env_remove("TMUX");
+        command.args(["-u", "-f", "/dev/null", "-S"]).arg(self.stage.socket());
+        command.args(arguments).env_remove("TMUX");
         let output = run::output(&mut command)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -75,20 +95,14 @@ impl Herd {
     }
 }
 
-impl Drop for Herd {
-    fn drop(&mut self) {
-        // What does not go by itself, the scratch folder ends.
-        let tmux = Tmux::new(self.engine_socket(), &Environment::of_this_process());
-        let _ = tmux.and_then(|tmux| tmux.end_server(GONE));
-    }
+/// How many panes show something.
+fn showing(tmux: &Tmux) -> Result<usize> {
+    let rows = tmux.panes(false)?;
+    let ids: Vec<&str> = rows.iter().map(|row| row.pane_id.as_str()).collect();
+    Ok(tmux.screens(&ids, true)?.iter().filter(|screen| has_text(screen)).count())
 }
 
-fn name(number: usize) -> String {
-    format!("bench-{number:04}")
-}
-
-fn new_session(number: usize) -> Cmd {
-    let program = if number.is_multiple_of(BUSY_EVERY) { BUSY } else { IDLE };
-    let place = ["-d", "-x", "220", "-y", "60", "-s"];
-    Cmd::new("new-session").args(place).arg(name(number)).args(["sh", "-c", program])
+/// Whether a screen that was asked for shows text.
+pub(super) fn has_text(screen: &Reply) -> bool {
+    screen.as_ref().is_ok_and(|bytes| !bytes.trim_ascii().is_empty())
 }

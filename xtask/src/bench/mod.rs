@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: a table for people, and as the last line one JSON object with the same figures.
 
-mod cpu;
+mod client;
 mod herd;
 mod mcp;
 mod nu;
@@ -8,9 +8,12 @@ mod react;
 mod report;
 mod resident;
 mod send;
+mod soak;
 mod stats;
 mod sweep;
 mod trial;
+mod usage;
+mod watcher;
 
 use crate::{
     context::{Context, refuse_unknown},
@@ -41,28 +44,29 @@ const BENCHES: &[Bench] = &[
         what: "how long after a change does a waiting caller know?",
         run: Some(react::run),
     },
-    Bench {
-        name: "resident",
-        what: "what does a process that watches N agents use?",
-        run: Some(resident::run),
-    },
+    Bench { name: "resident", what: "what do processes that watch N agents use?", run: Some(resident::run) },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },
     Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: Some(nu::run) },
+    Bench {
+        name: "soak",
+        what: "does everything hold when many use one tmux server at once?",
+        run: Some(soak::run),
+    },
 ];
 
 /// What the command line may change.
 struct Options {
     /// How many sessions to look at, one measurement for each.
     sessions: Vec<usize>,
+    /// How long a soak lasts.
+    minutes: f64,
 }
 
 /// `cargo xtask bench`.
 pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
-    if let [word, helper @ ..] = arguments
-        && word == resident::WORD
-    {
-        return resident::be(helper);
+    if let Some(watched) = watcher::be(arguments) {
+        return watched;
     }
     let (names, options) = read(arguments)?;
     if names.contains(&"--list") {
@@ -107,20 +111,32 @@ fn in_release(context: &Context, arguments: &[String]) -> Result<()> {
 
 fn read(arguments: &[String]) -> Result<(Vec<&str>, Options)> {
     let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut options = Options { sessions: vec![1, 10, 100] };
-    if let Some(at) = words.iter().position(|word| *word == "--sessions") {
-        let counts = words.get(at + 1).and_then(|list| list.split(',').map(|n| n.parse().ok()).collect());
+    let mut options = Options { sessions: vec![1, 10, 100], minutes: 1.0 };
+    if let Some(list) = take_value(&mut words, "--sessions") {
+        let counts = list.and_then(|list| list.split(',').map(|n| n.parse().ok()).collect());
         let wrong = || Failure::new("`--sessions` takes numbers, such as `1,10,100`");
         options.sessions = counts.filter(|list: &Vec<usize>| !list.contains(&0)).ok_or_else(wrong)?;
-        words.drain(at..at + 2);
     }
-    refuse_unknown(&words, &["--sessions", "--list"])?;
+    if let Some(minutes) = take_value(&mut words, "--minutes") {
+        let minutes = minutes.and_then(|minutes| minutes.parse().ok());
+        let wrong = || Failure::new("`--minutes` takes a number, such as `10`");
+        options.minutes = minutes.filter(|minutes| (0.05..=10_000.0).contains(minutes)).ok_or_else(wrong)?;
+    }
+    refuse_unknown(&words, &["--sessions", "--minutes", "--list"])?;
     let known = |word: &&&str| **word == "--list" || BENCHES.iter().any(|bench| bench.name == **word);
     if let Some(unknown) = words.iter().find(|word| !known(word)) {
         return Err(Failure::new(format!("there is no bench `{unknown}`"))
             .hint("`cargo xtask bench --list` lists them"));
     }
     Ok((words, options))
+}
+
+/// Takes a flag and its value out of the words; `Some(None)` where the value is missing.
+fn take_value<'a>(words: &mut Vec<&'a str>, flag: &str) -> Option<Option<&'a str>> {
+    let at = words.iter().position(|word| *word == flag)?;
+    let value = words.get(at + 1).copied();
+    words.drain(at..words.len().min(at + 2));
+    Some(value)
 }
 
 #[cfg(test)]
@@ -133,6 +149,17 @@ mod tests {
         assert_eq!(read(&words("sweep --sessions 2,30")).ok().unwrap().1.sessions, [2, 30]);
         for wrong in ["--sessions", "--sessions x", "--sessions 0", "swep", "--quick"] {
             assert!(read(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_soak_lasts_a_minute_or_as_long_as_is_said() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let minutes = |line: &str| read(&words(line)).ok().map(|(_, options)| options.minutes);
+        assert_eq!(minutes("soak"), Some(1.0));
+        assert_eq!(minutes("soak --minutes 2.5 --sessions 3"), Some(2.5));
+        for wrong in ["soak --minutes", "soak --minutes x", "soak --minutes 0", "soak --minutes -1"] {
+            assert_eq!(minutes(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How long after an agent's change a caller knows: one who waits for it, and beside it one who asks once a second.
+//! How long after an agent's change a caller knows who waits for it, with N other sessions beside: where the waiting
+//! process is the observer itself, and where another process is. Beside it, one who asks once a second.
 //!
 //! The moment of a change is the agent's own word (its log, its transcript) or our own kill. Those who wait and those
 //! who ask look at different sessions: an answer to one would wake the other.
@@ -7,7 +8,8 @@ use super::{
     Options, PROGRAMS,
     report::{Column, Report},
     stats::Samples,
-    trial::{Dice, lanes, last_at, since, wall_clock},
+    trial::{Dice, command_session, lanes, last_at, sleepers, wall_clock},
+    watcher::{self, come_to_rest, until_observer},
 };
 use crate::{
     context::Context,
@@ -17,30 +19,50 @@ use crate::{
     tools::{self, Release},
 };
 use lisa_engine::{
-    api::{AnswerRequest, KillRequest, SendRequest, Session, SessionRequest, SpawnRequest, WaitRequest},
+    api::{AnswerRequest, KillRequest, SendRequest, Session, SessionRequest, WaitRequest},
     engine::{Cancel, Engine},
     words::StateName,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use std::{thread, time::Duration};
+use std::{
+    process, thread,
+    time::{Duration, Instant},
+};
 
 const COLUMNS: &[Column] = &[
+    Column { name: "sessions", unit: "" },
+    Column { name: "where", unit: "" },
     Column { name: "change", unit: "" },
-    Column { name: "way", unit: "" },
     Column { name: "changes", unit: "" },
     Column { name: "p50", unit: "ms" },
     Column { name: "p99", unit: "ms" },
 ];
 /// How many lanes wait and how many ask, and how often each goes through all changes.
-const LANES: [(Way, usize, usize); 2] = [(Way::Wait, 3, 34), (Way::Ask, 3, 20)];
+const WAITING: (usize, usize) = (3, 34);
+const ASKING: (usize, usize) = (3, 20);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const LIMIT_S: f64 = 60.0;
 
 /// How a caller learns of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    Wait,
+    /// Waits in the process that is the observer.
+    Observer,
+    /// Waits in another process.
+    Elsewhere,
     Ask,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Observer, Self::Elsewhere, Self::Ask];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observer => "observer",
+            Self::Elsewhere => "elsewhere",
+            Self::Ask => "ask every 1 s",
+        }
+    }
 }
 
 /// What changes.
@@ -49,6 +71,18 @@ enum Change {
     Prompt,
     TurnEnd,
     Death,
+}
+
+impl Change {
+    const ALL: [Self; 3] = [Self::Prompt, Self::TurnEnd, Self::Death];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::TurnEnd => "turn end",
+            Self::Death => "death",
+        }
+    }
 }
 
 /// One change, and how long it took until somebody knew.
@@ -60,44 +94,93 @@ struct Noticed {
     bare: bool,
 }
 
-pub(super) fn run(context: &Context, _options: &Options) -> Result<Report> {
+pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     tools::find("tmux")?.ensure(context, Release::Pinned)?;
     let stage = Stage::set(context, "react", &PROGRAMS)?;
-    let engine = stage.engine()?;
-    let progress = Progress::start(context.terminal, "  changing things, and waiting for others to notice");
-    let plan: Vec<(Way, usize)> =
-        LANES.iter().flat_map(|(way, lanes, rounds)| std::iter::repeat_n((*way, *rounds), *lanes)).collect();
-    let noticed = lanes(plan.len(), |at| {
-        let (way, rounds) = plan[at];
-        // One who asks is another process in real life, with an engine of its own.
-        let engine = if way == Way::Wait { engine.clone() } else { Engine::open(stage.caller())? };
-        let dice = Dice::new(at as u64 + 1);
-        Lane { context, stage: &stage, engine, way, name: format!("lane{at}"), dice }.run(rounds)
-    })?;
-    drop(progress);
-    Ok(report(&noticed.into_iter().flatten().collect::<Vec<_>>()))
+    let mut report = Report::new(COLUMNS);
+    let mut progress =
+        Progress::start(context.terminal, "  changing things, and waiting for others to notice");
+    let mut counts = options.sessions.clone();
+    counts.sort_unstable();
+    let mut others = 0;
+    for count in counts {
+        progress.say(&format!("  starting {} sessions that sleep", count.saturating_sub(others)));
+        sleepers(context, &Engine::open(stage.caller())?, others..count)?;
+        others = others.max(count);
+        for way in [Way::Observer, Way::Elsewhere] {
+            progress.say(&format!("  waiting beside {count} others, where: {}", way.as_str()));
+            let asking = if way == Way::Observer && count == 1 { ASKING.0 } else { 0 };
+            let noticed = Trial { context, stage: &stage, way }.run(asking, &mut report)?;
+            rows(&mut report, count, &noticed);
+        }
+    }
+    report
+        .note("the agents' own clock has whole milliseconds: prompts and turn ends are up to 1 ms too long");
+    Ok(report)
 }
 
-fn report(noticed: &[Noticed]) -> Report {
-    let mut report = Report::new(COLUMNS);
-    for (change, what) in
-        [(Change::Prompt, "prompt"), (Change::TurnEnd, "turn end"), (Change::Death, "death")]
-    {
-        for (way, how) in [(Way::Wait, "wait"), (Way::Ask, "ask every 1 s")] {
+fn rows(report: &mut Report, sessions: usize, noticed: &[Noticed]) {
+    for way in Way::ALL {
+        for change in Change::ALL {
             let mut samples = Samples::default();
             noticed.iter().filter(|n| n.change == change && n.way == way).for_each(|n| samples.add(n.after));
-            report.row(vec![
-                what.into(),
-                how.into(),
-                samples.len().into(),
-                samples.p50().into(),
-                samples.p99().into(),
-            ]);
+            if samples.len() > 0 {
+                report.row(vec![
+                    sessions.into(),
+                    way.as_str().into(),
+                    change.as_str().into(),
+                    samples.len().into(),
+                    samples.p50().into(),
+                    samples.p99().into(),
+                ]);
+            }
         }
     }
     let bare = noticed.iter().filter(|noticed| noticed.bare).count();
-    report.note(format!("{bare} prompts were noticed before their options could be read"));
-    report
+    if bare > 0 {
+        report.note(format!(
+            "{sessions} sessions: {bare} prompts were noticed before their options could be read"
+        ));
+    }
+}
+
+/// One measurement: who waits, and where.
+struct Trial<'a> {
+    context: &'a Context,
+    stage: &'a Stage,
+    way: Way,
+}
+
+impl Trial<'_> {
+    fn run(&self, asking: usize, report: &mut Report) -> Result<Vec<Noticed>> {
+        let caller = self.stage.caller();
+        let observer = match self.way {
+            Way::Elsewhere => Some(watcher::observer(self.context, &caller)?),
+            _ => None,
+        };
+        let began = Instant::now();
+        let engine = self.stage.engine()?;
+        let watches = observer.as_ref().map_or(process::id(), watcher::Watcher::pid);
+        until_observer(self.context, &caller, watches)?;
+        if come_to_rest(self.context, &[watches], began)?.is_none() {
+            report
+                .note(format!("the observer was not at rest before the waits began ({})", self.way.as_str()));
+        }
+        let lane = |at: usize, way: Way, engine: Engine, rounds: usize| {
+            let dice = Dice::new(at as u64 + 1);
+            let name = format!("lane{at}");
+            Lane { context: self.context, stage: self.stage, engine, way, name, dice }.run(rounds)
+        };
+        let noticed = lanes(WAITING.0 + asking, |at| match at < WAITING.0 {
+            true => lane(at, self.way, engine.clone(), WAITING.1),
+            // One who asks is another process in real life, with an engine of its own.
+            false => lane(at, Way::Ask, Engine::open(caller.clone())?, ASKING.1),
+        })?;
+        if until_observer(self.context, &caller, watches).is_err() {
+            report.note(format!("another process became the observer meanwhile ({})", self.way.as_str()));
+        }
+        Ok(noticed.into_iter().flatten().collect())
+    }
 }
 
 /// One agent after the other, and somebody who wants to know.
@@ -117,26 +200,29 @@ impl Lane<'_> {
         request.args = vec!["--log".to_owned(), log.display().to_string(), "--stream-cps=0".to_owned()];
         self.engine.spawn(&request)?;
         let mut noticed = Vec::new();
+        let mut add = |way: Way, change: Change, after: Duration, bare: bool| {
+            noticed.push(Noticed { way, change, after, bare });
+        };
         for _ in 0..rounds {
             self.context.go_on()?;
             let turn = self.send()?;
-            let session = self.until(StateName::AwaitingPermission, None)?;
-            let opened = since(last_at(&log, |line| line.get("opened").is_some())?);
+            let (session, known) = self.until(StateName::AwaitingPermission, None)?;
+            let opened = last_at(&log, |line| line.get("opened").is_some())?;
             let bare = session.prompt.is_none_or(|prompt| prompt.options.is_empty());
-            noticed.push(Noticed { way: self.way, change: Change::Prompt, after: opened, bare });
+            add(self.way, Change::Prompt, known.saturating_sub(opened), bare);
             let answer = AnswerRequest {
                 session: self.name.clone(),
                 choice: Some("allow_once".to_owned()),
                 ..AnswerRequest::default()
             };
             self.engine.answer(&answer)?;
-            self.until(StateName::Ready, Some(turn))?;
+            let (_, known) = self.until(StateName::Ready, Some(turn))?;
             let transcript = self.stage.session_file(&self.name, "transcript.jsonl");
-            let ended = since(last_at(&transcript, |line| line["type"] == "turn_end")?);
-            noticed.push(Noticed { way: self.way, change: Change::TurnEnd, after: ended, bare: false });
-            let died = self.death()?;
-            noticed.push(Noticed { way: self.way, change: Change::Death, after: died, bare: false });
+            let ended = last_at(&transcript, |line| line["type"] == "turn_end")?;
+            add(self.way, Change::TurnEnd, known.saturating_sub(ended), false);
+            add(self.way, Change::Death, self.death()?, false);
         }
+        self.engine.kill(&KillRequest { session: self.name, force: true })?;
         Ok(noticed)
     }
 
@@ -159,12 +245,17 @@ impl Lane<'_> {
             .ok_or_else(|| Failure::new(format!("`{}` took no prompt: {:?}", self.name, sent.status)))
     }
 
-    /// Comes back when the session is known to be in this state, or a turn of it to have ended.
-    fn until(&self, state: StateName, turn: Option<String>) -> Result<Session> {
-        match self.way {
-            Way::Wait => self.wait_until(&self.name, state, turn),
-            Way::Ask => self.ask_until(&self.name, state),
-        }
+    /// Comes back when the session is known to be in this state, or a turn of it to have ended, and says when that was.
+    fn until(&self, state: StateName, turn: Option<String>) -> Result<(Session, Duration)> {
+        self.until_of(&self.name, state, turn)
+    }
+
+    fn until_of(&self, name: &str, state: StateName, turn: Option<String>) -> Result<(Session, Duration)> {
+        let session = match self.way {
+            Way::Observer | Way::Elsewhere => self.wait_until(name, state, turn)?,
+            Way::Ask => self.ask_until(name, state)?,
+        };
+        Ok((session, wall_clock()))
     }
 
     fn wait_until(&self, name: &str, state: StateName, turn: Option<String>) -> Result<Session> {
@@ -194,12 +285,7 @@ impl Lane<'_> {
     /// Kills a process while somebody waits for its end, and says how long it took to know.
     fn death(&mut self) -> Result<Duration> {
         let name = format!("{}-dies", self.name);
-        let request = SpawnRequest {
-            agent: "generic".to_owned(),
-            name: Some(name.clone()),
-            args: ["sleep", "3600"].map(str::to_owned).to_vec(),
-            ..SpawnRequest::default()
-        };
+        let request = command_session(&name, &["sleep", "3600"]);
         let pid = self.engine.spawn(&request)?.session.pid.and_then(|pid| i32::try_from(pid).ok());
         let pid =
             pid.and_then(Pid::from_raw).ok_or_else(|| Failure::new(format!("`{name}` has no process")))?;
@@ -209,14 +295,10 @@ impl Lane<'_> {
             let at = wall_clock();
             kill_process(pid, Signal::KILL).map(|()| at)
         });
-        match self.way {
-            Way::Wait => self.wait_until(&name, StateName::Exited, None)?,
-            Way::Ask => self.ask_until(&name, StateName::Exited)?,
-        };
-        let known = wall_clock();
+        let (_, known) = self.until_of(&name, StateName::Exited, None)?;
         let killed = killer.join().map_err(|_| Failure::new("the killer broke down"))?;
         let killed = killed.map_err(|error| Failure::new(format!("could not kill `{name}`: {error}")))?;
         self.engine.kill(&KillRequest { session: name, force: true })?;
-        Ok(Duration::from_millis(known.saturating_sub(killed)))
+        Ok(known.saturating_sub(killed))
     }
 }

@@ -1,120 +1,153 @@
-//! What a process uses that does nothing but watch N agents: idle ones, and ones whose spinner turns ten times a
-//! second. It is a process of its own here, so that its processor time and memory are its own, too.
+//! What processes use that do nothing but watch N agents: idle ones, and ones whose spinner turns ten times a second.
+//! First while one looks at everything for the first time, then at rest: one alone, and four together, of which one is
+//! the observer. They are processes of their own here, so that their processor time and memory are their own, too.
 
 use super::{
     Options, PROGRAMS,
     report::{Cell, Column, Report},
-    trial::lanes,
+    trial::{LANES, lanes, pause, server_pid},
+    usage::spent_ms,
+    watcher::{Rest, Watcher, come_to_rest},
 };
 use crate::{
     context::Context,
     failure::{Failure, Result},
     progress::Progress,
-    run,
     stage::{self, Stage},
     tools::{self, Release},
 };
 use lisa_engine::{
-    api::{KillRequest, SendRequest, WaitMode, WaitRequest, WatchRequest},
-    config::Environment,
-    engine::{Caller, Cancel, Engine},
-    process,
+    api::{KillRequest, SendRequest, WaitMode, WaitRequest},
+    engine::{Cancel, Engine},
 };
-use std::{
-    env, fs,
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
-
-/// The word by which this program is asked to be the process that watches.
-pub(super) const WORD: &str = "be-resident";
+use std::time::{Duration, Instant};
 
 const COLUMNS: &[Column] = &[
     Column { name: "agents", unit: "" },
     Column { name: "sessions", unit: "" },
+    Column { name: "residents", unit: "" },
+    Column { name: "what", unit: "" },
+    Column { name: "wall", unit: "s" },
+    Column { name: "residents", unit: "ms" },
+    Column { name: "server", unit: "ms" },
+    Column { name: "residents", unit: "ms/s" },
+    Column { name: "server", unit: "ms/s" },
     Column { name: "server alone", unit: "ms/s" },
-    Column { name: "server watched", unit: "ms/s" },
-    Column { name: "resident", unit: "ms/s" },
-    Column { name: "its tmux client", unit: "ms/s" },
-    Column { name: "resident", unit: "MB" },
+    Column { name: "memory", unit: "MB" },
 ];
-/// How long each figure is measured, and how long everything may come to rest before.
+/// How long rest is measured at least, and how often the observer must have asked for all panes in that time: it does so
+/// every two seconds, and ten milliseconds later for each session.
 const MEASURED: Duration = Duration::from_secs(10);
+const ROUNDS: u32 = 2;
+/// How long everything may come to rest before.
 const REST: Duration = Duration::from_secs(4);
-const LANES: usize = 4;
-
-/// Watches everything until it is ended: what is measured.
-pub(super) fn be(helper: &[String]) -> Result<()> {
-    let cwd = env::current_dir().map_err(|error| Failure::new(error.to_string()))?;
-    let caller = Caller { env: Environment::of_this_process(), cwd, helper: helper.to_vec(), policy: None };
-    let engine = Engine::open_resident(caller)?;
-    let mut watch = engine.watch(&WatchRequest::default())?;
-    loop {
-        watch.next(Duration::from_secs(3600))?;
-    }
-}
+/// More agents than this at work are more than the machine can draw.
+const MOST_AT_WORK: usize = 300;
+/// How long all agents may take to come up.
+const UP_LIMIT_S: f64 = 900.0;
+/// How many residents there are in the last measurement.
+const TOGETHER: usize = 4;
 
 pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     tools::find("tmux")?.ensure(context, Release::Pinned)?;
     let stage = Stage::set(context, "resident", &PROGRAMS)?;
-    let mut field = Field { context, stage: &stage, engine: stage.engine()?, names: Vec::new() };
+    let mut field = Field { context, stage: &stage, names: Vec::new() };
     let mut progress = Progress::start(context.terminal, "  watching");
     let mut report = Report::new(COLUMNS);
     let mut counts = options.sessions.clone();
     counts.sort_unstable();
     for count in &counts {
-        progress.doing(&format!("{count} idle agents"));
-        field.grow(*count)?;
-        field.measure("idle", &mut report)?;
+        progress.say(&format!("  starting {count} agents"));
+        report.note(field.grow(*count)?);
+        progress.say(&format!("  watching {count} idle agents"));
+        field.measure(Agents::Idle, &mut report)?;
     }
-    progress.doing("setting all to work");
-    field.set_to_work()?;
+    counts.retain(|count| *count <= MOST_AT_WORK);
+    if let Some(most) = counts.last() {
+        progress.say(&format!("  setting {most} agents to work"));
+        field.shrink(*most)?;
+        field.set_to_work()?;
+    }
     for count in counts.iter().rev() {
-        progress.doing(&format!("{count} agents at work"));
+        progress.say(&format!("  watching {count} agents at work"));
         field.shrink(*count)?;
-        field.measure("spinning", &mut report)?;
+        field.measure(Agents::Spinning, &mut report)?;
     }
     Ok(report)
+}
+
+/// What the agents do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Agents {
+    Idle,
+    Spinning,
+}
+
+impl Agents {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Spinning => "spinning",
+        }
+    }
+}
+
+/// What some residents used.
+struct Used {
+    /// Until they had come to rest, with what the server used meanwhile; none where they never do.
+    first: Option<(Rest, Option<f64>)>,
+    /// At rest: how long that was measured, and what they and the server used.
+    wall: Duration,
+    own: Option<f64>,
+    server: Option<f64>,
+    memory: Option<f64>,
 }
 
 /// Agents to be watched.
 struct Field<'a> {
     context: &'a Context,
     stage: &'a Stage,
-    engine: Engine,
     names: Vec<String>,
 }
 
 impl Field<'_> {
-    /// Starts agents until there are this many, and waits until all are up.
-    fn grow(&mut self, count: usize) -> Result<()> {
+    /// Starts agents until there are this many, waits until all are up, and says how fast that went.
+    fn grow(&mut self, count: usize) -> Result<String> {
+        // Only while they start: whoever started them must not watch them as well.
+        let engine = self.stage.engine()?;
         let new: Vec<String> = (self.names.len()..count).map(|number| format!("agent{number}")).collect();
-        lanes(LANES, |lane| {
+        let began = Instant::now();
+        let started = lanes(LANES, |lane| {
+            let mut started = Vec::new();
             for name in new.iter().skip(lane).step_by(LANES) {
                 self.context.go_on()?;
                 let mut request = stage::demo_agent(name);
                 request.wait_ready_s = None;
-                self.engine.spawn(&request)?;
+                engine.spawn(&request)?;
+                started.push(Instant::now());
             }
-            Ok(())
+            Ok(started)
         })?;
         self.names.extend(new);
         let request = WaitRequest {
             sessions: self.names.clone(),
             mode: WaitMode::All,
             until: Some("ready".to_owned()),
-            timeout_s: Some(120.0),
+            timeout_s: Some(UP_LIMIT_S),
             ..WaitRequest::default()
         };
-        let up = self.engine.wait(&request, &Cancel::default(), &mut |_| {})?;
-        // The engine that started them must not watch them as well.
-        self.engine = self.stage.engine()?;
-        if up.timed_out { Err(Failure::new(format!("not all of {count} agents came up"))) } else { Ok(()) }
+        let up = engine.wait(&request, &Cancel::default(), &mut |_| {})?;
+        if up.timed_out {
+            return Err(Failure::new(format!("not all of {count} agents came up")));
+        }
+        let mut started = started.concat();
+        started.sort_unstable();
+        Ok(speed(count, began, &started))
     }
 
     /// Gives every agent something to think about for longer than this takes.
     fn set_to_work(&self) -> Result<()> {
+        let engine = Engine::open(self.stage.caller())?;
         lanes(LANES, |lane| {
             for name in self.names.iter().skip(lane).step_by(LANES) {
                 self.context.go_on()?;
@@ -123,7 +156,7 @@ impl Field<'_> {
                     text: Some("!think 3000s".to_owned()),
                     ..SendRequest::default()
                 };
-                let receipt = self.engine.send(&request)?.receipt;
+                let receipt = engine.send(&request)?.receipt;
                 if receipt.turn.is_none() {
                     return Err(Failure::new(format!("`{name}` took no prompt: {:?}", receipt.refusal)));
                 }
@@ -135,118 +168,145 @@ impl Field<'_> {
 
     /// Ends agents until this many are left.
     fn shrink(&mut self, count: usize) -> Result<()> {
-        for name in self.names.drain(count..) {
-            self.engine.kill(&KillRequest { session: name, force: true })?;
-        }
+        let engine = Engine::open(self.stage.caller())?;
+        let ended: Vec<String> = self.names.drain(count.min(self.names.len())..).collect();
+        lanes(LANES, |lane| {
+            for name in ended.iter().skip(lane).step_by(LANES) {
+                self.context.go_on()?;
+                engine.kill(&KillRequest { session: name.clone(), force: true })?;
+            }
+            Ok(())
+        })?;
         Ok(())
     }
 
-    fn measure(&self, agents: &str, report: &mut Report) -> Result<()> {
-        let server = self.server()?;
-        self.pause(REST)?;
-        let [alone] = self.rates([&[server]])?;
-        let mut watcher = Watcher(self.start_watching()?);
-        self.pause(REST)?;
-        let pid = watcher.0.id();
-        let below: Vec<u32> = process::tree(pid)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|proc| proc.pid)
-            .filter(|below| *below != pid)
-            .collect();
-        let [watched, own, client] = self.rates([&[server], &[pid], &below])?;
-        let memory = resident_mb(pid);
-        if watcher.0.try_wait().is_ok_and(|ended| ended.is_some()) {
-            return Err(Failure::new("the process that watches has ended"));
-        }
-        let cell = |rate: Option<f64>| Cell::from(rate);
-        report.row(vec![
-            agents.into(),
-            self.names.len().into(),
-            cell(alone),
-            cell(watched),
-            cell(own),
-            cell(client),
-            cell(memory),
-        ]);
-        if let (Some(alone), Some(watched), Some(own), Some(client)) = (alone, watched, own, client) {
-            let added = own + client + (watched - alone).max(0.0);
-            let count = self.names.len();
+    fn measure(&self, agents: Agents, report: &mut Report) -> Result<()> {
+        let server = server_pid(&self.stage.socket())?;
+        pause(self.context, REST)?;
+        let (wall, [alone]) = self.used([&[server]])?;
+        let alone = alone.map(|ms| ms / wall.as_secs_f64());
+        let one = self.watched(agents, 1, server)?;
+        self.rows(agents, 1, &one, alone, report);
+        let four = self.watched(agents, TOGETHER, server)?;
+        self.rows(agents, TOGETHER, &four, alone, report);
+        let added = |used: &Used| {
+            let seconds = used.wall.as_secs_f64();
+            let grown = (used.server? / seconds - alone?).max(0.0);
+            Some(used.own? / seconds + grown)
+        };
+        let (count, agents) = (self.names.len(), agents.as_str());
+        if let (Some(one), Some(four), Some(alone)) = (added(&one), added(&four), alone) {
+            report.ratio(format!("{TOGETHER} residents together to one alone, {count} {agents}"), four, one);
             report.note(format!(
-                "watching {count} {agents}: adds {:.1} % of one core, {:.0} % of what the server uses",
-                added / 10.0,
-                added * 100.0 / alone.max(0.1)
+                "watching {count} {agents}: one resident adds {:.2} % of one core, {:.0} % of what the server uses",
+                one / 10.0,
+                one * 100.0 / alone.max(0.1)
             ));
         }
         Ok(())
     }
 
-    /// Processor time of each group of processes, in milliseconds for each second.
-    fn rates<const N: usize>(&self, groups: [&[u32]; N]) -> Result<[Option<f64>; N]> {
+    /// Has so many residents watch, and counts what they use.
+    fn watched(&self, agents: Agents, residents: usize, server: u32) -> Result<Used> {
+        let before = spent_ms(&[server]);
         let began = Instant::now();
-        let before = groups.map(spent);
-        self.pause(MEASURED)?;
-        let seconds = began.elapsed().as_secs_f64();
-        let after = groups.map(spent);
-        let mut rates = [None; N];
-        for (rate, (before, after)) in rates.iter_mut().zip(before.iter().zip(after)) {
-            *rate = before.zip(after).map(|(before, after)| after.saturating_sub(before) as f64 / seconds);
-        }
-        Ok(rates)
-    }
-
-    fn pause(&self, long: Duration) -> Result<()> {
-        let until = Instant::now() + long;
-        while let Some(left) = until.checked_duration_since(Instant::now()) {
-            self.context.go_on()?;
-            thread::sleep(left.min(Duration::from_millis(200)));
-        }
-        Ok(())
-    }
-
-    fn start_watching(&self) -> Result<Child> {
-        let program = env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
         let caller = self.stage.caller();
-        let mut command = Command::new(&program);
-        command.args(["bench", WORD]).args(&caller.helper).env_clear().envs(caller.env.iter());
-        command
-            .current_dir(&caller.cwd)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|error| Failure::io("run", &program, &error))
+        let mut watchers =
+            (0..residents).map(|_| Watcher::start(&caller)).collect::<Result<Vec<Watcher>>>()?;
+        let pids: Vec<u32> = watchers.iter().map(Watcher::pid).collect();
+        // Who watches agents at work never rests.
+        let rest = match agents {
+            Agents::Idle => come_to_rest(self.context, &pids, began)?,
+            Agents::Spinning => {
+                pause(self.context, REST)?;
+                None
+            }
+        };
+        let looked = before.zip(spent_ms(&[server])).map(|(before, now)| (now - before).max(0.0));
+        let (wall, [own, served]) = self.used([&pids, &[server]])?;
+        watchers.iter_mut().try_for_each(Watcher::check)?;
+        let memory = watchers.iter().map(Watcher::memory_mb).sum();
+        Ok(Used { first: rest.map(|rest| (rest, looked)), wall, own, server: served, memory })
     }
 
-    fn server(&self) -> Result<u32> {
-        let mut command = Command::new("tmux");
-        command
-            .arg("-S")
-            .arg(self.stage.socket())
-            .args(["display-message", "-p", "#{pid}"])
-            .env_remove("TMUX");
-        let answer = run::output(&mut command)?.stdout;
-        let answer = String::from_utf8_lossy(&answer);
-        answer.trim().parse().map_err(|_| Failure::new("tmux does not say its process id"))
+    fn rows(&self, agents: Agents, residents: usize, used: &Used, alone: Option<f64>, report: &mut Report) {
+        let mut row = |what: &str, wall: Duration, own: Option<f64>, server: Option<f64>| {
+            let seconds = wall.as_secs_f64();
+            let rate = |ms: Option<f64>| Cell::from(ms.map(|ms| ms / seconds.max(0.001)));
+            report.row(vec![
+                agents.as_str().into(),
+                self.names.len().into(),
+                residents.into(),
+                what.into(),
+                Some(seconds).into(),
+                own.into(),
+                server.into(),
+                rate(own),
+                rate(server),
+                alone.into(),
+                used.memory.into(),
+            ]);
+        };
+        match &used.first {
+            Some((rest, server)) => row("first look", rest.took, Some(rest.spent_ms), *server),
+            None if agents == Agents::Idle => row("never at rest", used.wall, None, None),
+            None => {}
+        }
+        row("settled", used.wall, used.own, used.server);
+    }
+
+    /// What each group of processes uses while nothing happens, in milliseconds of processor time.
+    fn used<const N: usize>(&self, groups: [&[u32]; N]) -> Result<(Duration, [Option<f64>; N])> {
+        let sessions = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let round = Duration::from_secs(2) + Duration::from_millis(10).saturating_mul(sessions);
+        let began = Instant::now();
+        let before = groups.map(spent_ms);
+        pause(self.context, MEASURED.max(round * ROUNDS))?;
+        let wall = began.elapsed();
+        let after = groups.map(spent_ms);
+        let mut used = [None; N];
+        for (used, (before, after)) in used.iter_mut().zip(before.iter().zip(after)) {
+            *used = before.zip(after).map(|(before, after)| (after - before).max(0.0));
+        }
+        Ok((wall, used))
     }
 }
 
-/// A process that is ended when nobody needs it any more.
-struct Watcher(Child);
+/// How fast sessions were started: the first ten, the last fifty, and all.
+fn speed(count: usize, began: Instant, started: &[Instant]) -> String {
+    let rate = |from: Option<Instant>, to: Option<&Instant>, many: usize| {
+        let seconds = to.zip(from).map(|(to, from)| to.saturating_duration_since(from).as_secs_f64());
+        seconds.filter(|seconds| *seconds > 0.0).map_or("-".to_owned(), |s| format!("{:.1}", many as f64 / s))
+    };
+    let first = started.len().min(10);
+    let last = started.len().min(50);
+    let before_last = match started.len().saturating_sub(last) {
+        0 => Some(began),
+        at => started.get(at - 1).copied(),
+    };
+    format!(
+        "growing to {count} sessions, in {LANES} lanes: {} per second for the first {first}, {} for the last \
+         {last}, {} for all {}",
+        rate(Some(began), first.checked_sub(1).and_then(|at| started.get(at)), first),
+        rate(before_last, started.last(), last),
+        rate(Some(began), started.last(), started.len()),
+        started.len(),
+    )
+}
 
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_is_that_of_the_first_and_of_the_last() {
+        let began = Instant::now();
+        let quick = (1..=50).map(|n| began + Duration::from_millis(10 * n));
+        let slow = (1..=50).map(|n| began + Duration::from_millis(500 + 100 * n));
+        let told = speed(100, began, &quick.chain(slow).collect::<Vec<_>>());
+        assert!(told.contains("100.0 per second for the first 10, 10.0 for the last 50"), "{told}");
+        assert!(told.ends_with("18.2 for all 100"), "{told}");
+        let few = speed(3, began, &[began + Duration::from_millis(100)]);
+        assert!(few.contains("10.0 per second for the first 1, 10.0 for the last 1"), "{few}");
     }
-}
-
-fn spent(pids: &[u32]) -> Option<u64> {
-    pids.iter().map(|pid| process::cpu_ms(*pid)).sum()
-}
-
-/// The memory that a process holds, where the system tells (Linux).
-fn resident_mb(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.split_whitespace().next()?.parse::<f64>().ok().map(|kb| kb / 1024.0)
 }

@@ -1,15 +1,17 @@
 //! What one look at N sessions costs: is each alive, what runs in it, what does it show. One in ten of them prints a
 //! line every second, the others stand still.
 //!
-//! A way to look is a [`Way`]; all of them look at the same sessions, and a way that sees less than the others is an
-//! error, not a fast way.
+//! A way to look is a [`Way`]; all of them look at the same sessions, and a way that sees less than there is of what it
+//! looks at is an error, not a fast way. Two of them are floors: they fetch what tmux knows and judge nothing.
 
 use super::{
     Options,
-    cpu::Meter,
-    herd::Herd,
+    herd::{Herd, has_text},
     report::{Column, Report},
     stats::Samples,
+    trial::pause,
+    usage::Meter,
+    watcher::until_observer,
 };
 use crate::{
     context::Context,
@@ -18,24 +20,19 @@ use crate::{
     run,
     tools::{self, Release},
 };
-use lisa_engine::{
-    config::Environment,
-    process,
-    tmux::{Capture, Tmux, pane::PaneRow},
-};
+use lisa_engine::{api::ListRequest, engine::Engine, tmux::Tmux, words::StateName};
 use std::{
-    collections::HashMap,
     process::Command,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
-/// What one look at all sessions saw.
+/// What one look at all sessions saw; nothing is said of what a way does not look at.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Sessions whose program runs.
-    pub(super) alive: usize,
+    pub(super) alive: Option<usize>,
     /// Sessions whose screen shows text.
-    pub(super) screens: usize,
+    pub(super) screens: Option<usize>,
 }
 
 /// One way to look at many sessions.
@@ -45,13 +42,39 @@ pub(super) trait Way {
 }
 
 /// Prepares a way for a herd; what that costs is not measured.
-type Prepare = for<'a> fn(&'a Herd) -> Result<Box<dyn Way + 'a>>;
+type Prepare = for<'a> fn(&'a Context, &'a Herd) -> Result<Box<dyn Way + 'a>>;
 
-/// Every way, the one that the others are compared with first.
+const CLASSIC: &str = "classic";
+const FIELDS: &str = "floor: fields";
+const SCREENS: &str = "floor: screens";
+const EVERY_SCREEN: &str = "engine, every screen";
+const ENGINE: &str = "engine";
+
+/// Every way, in the order in which they look: nobody watches before the last one does.
 const WAYS: &[(&str, Prepare)] = &[
-    ("classic", |herd| Ok(Box::new(Classic { herd }))),
-    ("engine, every screen", |herd| Ok(Box::new(Resident::new(herd, Screens::All)?))),
-    ("engine", |herd| Ok(Box::new(Resident::new(herd, Screens::Changed)?))),
+    (CLASSIC, |_, herd| Ok(Box::new(Classic { herd }))),
+    (FIELDS, |_, herd| Ok(Box::new(Fields { tmux: herd.door()? }))),
+    (SCREENS, |_, herd| Ok(Box::new(Screens::new(herd)?))),
+    (EVERY_SCREEN, |_, herd| Ok(Box::new(Listing { engine: Engine::open(herd.caller())? }))),
+    (ENGINE, |context, herd| Ok(Box::new(Listing { engine: observing(context, herd)? }))),
+];
+
+/// What is compared with what: the words for more processor time and for more time, and the two ways.
+const RATIOS: &[(&str, &str, &str, &str)] = &[
+    (
+        "less cpu than classic, engine, every screen",
+        "faster than classic, engine, every screen",
+        CLASSIC,
+        EVERY_SCREEN,
+    ),
+    ("less cpu than classic, engine", "faster than classic, engine", CLASSIC, ENGINE),
+    (
+        "cpu of engine, every screen, to floor: screens",
+        "wall of engine, every screen, to floor: screens",
+        EVERY_SCREEN,
+        SCREENS,
+    ),
+    ("cpu of engine to floor: fields", "wall of engine to floor: fields", ENGINE, FIELDS),
 ];
 
 const COLUMNS: &[Column] = &[
@@ -67,10 +90,14 @@ const COLUMNS: &[Column] = &[
 /// Looks go on for this long, but there are never fewer than the least nor more than the most.
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 const LEAST: usize = 3;
-const MOST: usize = 300;
+const MOST: usize = 50_000;
+/// How long an observer may take for its first look, and for each session more.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
+const FIRST_LOOK_EACH: Duration = Duration::from_millis(10);
 
 /// What was measured of one way.
 struct Figures {
+    name: &'static str,
     wall: Samples,
     cpu: Option<f64>,
 }
@@ -81,51 +108,51 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     for &sessions in &options.sessions {
         let mut progress = Progress::start(context.terminal, format!("  starting {sessions} sessions"));
         let herd = Herd::start(context, sessions)?;
-        let mut base: Option<(f64, f64)> = None;
+        let mut figures = Vec::new();
         for (name, prepare) in WAYS {
             progress.doing(&format!("looking the {name} way"));
-            let Figures { wall, cpu } = measure(context, &herd, prepare, &mut progress)?;
-            let each = cpu.map(|cpu| cpu / sessions as f64);
-            report.row(vec![
-                (*name).into(),
-                sessions.into(),
-                wall.len().into(),
-                wall.p50().into(),
-                wall.p99().into(),
-                cpu.into(),
-                each.into(),
-            ]);
-            match (base, wall.p50(), cpu) {
-                (None, Some(wall), Some(cpu)) => base = Some((wall, cpu)),
-                (Some((base_wall, base_cpu)), Some(wall), Some(cpu)) => {
-                    report.ratio(
-                        format!("less cpu than classic, {name}, {sessions} sessions"),
-                        base_cpu,
-                        cpu,
-                    );
-                    report.ratio(
-                        format!("faster than classic, {name}, {sessions} sessions"),
-                        base_wall,
-                        wall,
-                    );
-                }
-                _ => {}
-            }
+            figures.push(measure(context, &herd, (name, prepare), &mut progress)?);
         }
+        rows(&mut report, sessions, &figures);
     }
+    report.note("\"engine\" answers from what its own process has observed; its cpu has the observer's own looks in it");
     Ok(report)
 }
 
-fn measure(context: &Context, herd: &Herd, prepare: &Prepare, progress: &mut Progress) -> Result<Figures> {
-    let mut way = prepare(herd)?;
-    // The first look warms caches and connections; it also proves that the way sees what there is.
-    check(herd, &way.look()?)?;
-    // A connection that is kept works for us, too.
-    let mut workers = vec![herd.server];
-    let own = std::process::id();
-    workers
-        .extend(process::tree(own).unwrap_or_default().iter().map(|proc| proc.pid).filter(|pid| *pid != own));
-    let meter = Meter::start(&workers);
+fn rows(report: &mut Report, sessions: usize, figures: &[Figures]) {
+    for Figures { name, wall, cpu } in figures {
+        report.row(vec![
+            (*name).into(),
+            sessions.into(),
+            wall.len().into(),
+            wall.p50().into(),
+            wall.p99().into(),
+            (*cpu).into(),
+            cpu.map(|cpu| cpu / sessions as f64).into(),
+        ]);
+    }
+    let find = |name: &str| figures.iter().find(|figures| figures.name == name);
+    for (more_cpu, slower, more, less) in RATIOS {
+        let (Some(more), Some(less)) = (find(more), find(less)) else { continue };
+        if let (Some(more), Some(less)) = (more.cpu, less.cpu) {
+            report.ratio(format!("{more_cpu}, {sessions} sessions"), more, less);
+        }
+        if let (Some(more), Some(less)) = (more.wall.p50(), less.wall.p50()) {
+            report.ratio(format!("{slower}, {sessions} sessions"), more, less);
+        }
+    }
+}
+
+fn measure(
+    context: &Context,
+    herd: &Herd,
+    (name, prepare): (&'static str, &Prepare),
+    progress: &mut Progress,
+) -> Result<Figures> {
+    let mut way = prepare(context, herd)?;
+    // The first look warms caches; it also proves that the way sees what there is.
+    check(name, herd, &way.look()?)?;
+    let meter = Meter::start(&[herd.server]);
     let started = Instant::now();
     let mut wall = Samples::default();
     while wall.len() < LEAST || (started.elapsed() < LONG_ENOUGH && wall.len() < MOST) {
@@ -133,16 +160,20 @@ fn measure(context: &Context, herd: &Herd, prepare: &Prepare, progress: &mut Pro
         let began = Instant::now();
         let seen = way.look()?;
         wall.add(began.elapsed());
-        check(herd, &seen)?;
+        check(name, herd, &seen)?;
         progress.tick();
     }
     let cpu = meter.ms().map(|ms| ms / wall.len() as f64);
-    Ok(Figures { wall, cpu })
+    Ok(Figures { name, wall, cpu })
 }
 
-fn check(herd: &Herd, seen: &Seen) -> Result<()> {
-    let all = Seen { alive: herd.names.len(), screens: herd.names.len() };
-    if *seen == all { Ok(()) } else { Err(Failure::new(format!("a look saw {seen:?} of {all:?}"))) }
+fn check(name: &str, herd: &Herd, seen: &Seen) -> Result<()> {
+    let all = herd.names.len();
+    let whole = |part: Option<usize>| part.is_none_or(|part| part == all);
+    if whole(seen.alive) && whole(seen.screens) {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{name}: a look saw {seen:?} of {all} sessions")))
 }
 
 /// The way of scripts: for each session four questions to tmux, one capture and a list of all processes, each of them
@@ -153,7 +184,7 @@ struct Classic<'a> {
 
 impl Way for Classic<'_> {
     fn look(&mut self) -> Result<Seen> {
-        let mut seen = Seen::default();
+        let (mut alive, mut screens) = (0, 0);
         for name in &self.herd.names {
             let target = format!("={name}:");
             let ask = |field: &str| self.herd.tmux(&["display-message", "-p", "-t", &target, field]);
@@ -164,10 +195,10 @@ impl Way for Classic<'_> {
             let screen = self.herd.tmux(&["capture-pane", "-p", "-t", &target])?;
             let processes = run::output(Command::new("ps").args(["-axo", "pid,ppid,pcpu,comm"]))?;
             let runs = has_process(&String::from_utf8_lossy(&processes.stdout), pid.trim());
-            seen.alive += usize::from(dead.trim() == "0" && runs);
-            seen.screens += usize::from(!screen.trim().is_empty());
+            alive += usize::from(dead.trim() == "0" && runs);
+            screens += usize::from(!screen.trim().is_empty());
         }
-        Ok(seen)
+        Ok(Seen { alive: Some(alive), screens: Some(screens) })
     }
 }
 
@@ -176,61 +207,59 @@ fn has_process(list: &str, pid: &str) -> bool {
     list.lines().any(|line| line.split_whitespace().next() == Some(pid))
 }
 
-/// Which screens a look takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Screens {
-    All,
-    /// Those that may show something else than the last time.
-    Changed,
-}
-
-/// The way of the engine's resident: one connection to tmux, all panes in one exchange, the screens of those that
-/// changed in another (plain and with colours, as the classifier wants them), and every process tree from `/proc`.
-struct Resident {
+/// All fields of all panes, and nothing else.
+struct Fields {
     tmux: Tmux,
-    which: Screens,
-    /// For each pane, the second of its last capture and whether it showed text.
-    known: HashMap<String, (i64, bool)>,
 }
 
-impl Resident {
-    fn new(herd: &Herd, which: Screens) -> Result<Self> {
-        let tmux = Tmux::new(herd.engine_socket(), &Environment::of_this_process())?;
-        Ok(Self { tmux, which, known: HashMap::new() })
-    }
-
-    /// tmux tells the second of the last output: what came in the second of the last capture may have come after it.
-    fn changed(&self, row: &PaneRow) -> bool {
-        let known = self.known.get(&row.pane_id);
-        self.which == Screens::All || known.is_none_or(|(second, _)| row.pane.activity.0 / 1000 >= *second)
-    }
-}
-
-impl Way for Resident {
+impl Way for Fields {
     fn look(&mut self) -> Result<Seen> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let second = i64::try_from(now.as_secs()).unwrap_or(0);
-        let rows = self.tmux.panes(false)?;
-        let panes: Vec<&str> =
-            rows.iter().filter(|row| self.changed(row)).map(|row| row.pane_id.as_str()).collect();
-        let both = |pane| [false, true].map(|ansi| Capture { pane, ansi, history: 0 });
-        let captures: Vec<Capture<'_>> = panes.iter().copied().flat_map(both).collect();
-        let screens = self.tmux.captures(&captures)?;
-        for (pane, screen) in panes.iter().zip(screens.chunks(2)) {
-            let text =
-                screen.iter().all(|reply| reply.as_ref().is_ok_and(|bytes| !bytes.trim_ascii().is_empty()));
-            self.known.insert((*pane).to_owned(), (second, text));
-        }
-        let runs =
-            |row: &&PaneRow| !row.pane.dead && process::tree(row.pane.pid).is_ok_and(|tree| !tree.is_empty());
-        Ok(Seen {
-            alive: rows.iter().filter(runs).count(),
-            screens: rows
-                .iter()
-                .filter(|row| self.known.get(&row.pane_id).is_some_and(|(_, text)| *text))
-                .count(),
-        })
+        let alive = self.tmux.panes(false)?.iter().filter(|row| !row.pane.dead).count();
+        Ok(Seen { alive: Some(alive), screens: None })
     }
+}
+
+/// All screens with their colours, and nothing else.
+struct Screens {
+    tmux: Tmux,
+    panes: Vec<String>,
+}
+
+impl Screens {
+    fn new(herd: &Herd) -> Result<Self> {
+        let tmux = herd.door()?;
+        let panes = tmux.panes(false)?.into_iter().map(|row| row.pane_id).collect();
+        Ok(Self { tmux, panes })
+    }
+}
+
+impl Way for Screens {
+    fn look(&mut self) -> Result<Seen> {
+        let panes: Vec<&str> = self.panes.iter().map(String::as_str).collect();
+        let screens = self.tmux.screens(&panes, true)?;
+        Ok(Seen { alive: None, screens: Some(screens.iter().filter(|screen| has_text(screen)).count()) })
+    }
+}
+
+/// The way of the engine: a list of all sessions. Where nobody watches it looks at each of them.
+struct Listing {
+    engine: Engine,
+}
+
+impl Way for Listing {
+    fn look(&mut self) -> Result<Seen> {
+        let rows = self.engine.list(&ListRequest::default())?.sessions;
+        let alive = rows.iter().filter(|row| row.state != StateName::Exited && row.pid.is_some()).count();
+        Ok(Seen { alive: Some(alive), screens: None })
+    }
+}
+
+/// An engine whose process is the observer and has looked at every session.
+fn observing(context: &Context, herd: &Herd) -> Result<Engine> {
+    let engine = Engine::open_resident(herd.caller())?;
+    until_observer(context, &herd.caller(), std::process::id())?;
+    pause(context, FIRST_LOOK + FIRST_LOOK_EACH * u32::try_from(herd.names.len()).unwrap_or(u32::MAX))?;
+    Ok(engine)
 }
 
 #[cfg(test)]

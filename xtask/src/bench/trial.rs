@@ -1,13 +1,27 @@
-//! What trials with agents have in common: random pauses, the wall clock, an agent's own word, lanes that run at once.
+//! What trials with agents have in common: pauses, the wall clock, an agent's own word, lanes that run at once, sessions
+//! that sleep.
 
-use crate::failure::{Failure, Result};
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+};
+use lisa_engine::{
+    api::SpawnRequest,
+    config::{Environment, Socket},
+    engine::Engine,
+    tmux::{Cmd, Tmux},
+};
 use serde_json::Value;
 use std::{
     fs,
+    ops::Range,
     path::Path,
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+/// How many sessions are started or ended at once.
+pub(super) const LANES: usize = 4;
 
 /// Numbers that look random and are the same in every run.
 #[derive(Debug, Clone)]
@@ -27,10 +41,19 @@ impl Dice {
     }
 }
 
-/// Milliseconds since 1970: the clock that agents write into their logs.
-pub(super) fn wall_clock() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+/// The time since 1970: the clock that agents write into their logs, in whole milliseconds.
+pub(super) fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Does nothing for so long, unless somebody asks to stop.
+pub(super) fn pause(context: &Context, long: Duration) -> Result<()> {
+    let until = Instant::now() + long;
+    while let Some(left) = until.checked_duration_since(Instant::now()) {
+        context.go_on()?;
+        thread::sleep(left.min(Duration::from_millis(200)));
+    }
+    Ok(())
 }
 
 /// The lines of a file of JSON.
@@ -40,15 +63,47 @@ pub(super) fn json_lines(path: &Path) -> Result<Vec<Value>> {
 }
 
 /// When the last line of a file that fits was written, by its own `at`.
-pub(super) fn last_at(path: &Path, fits: impl Fn(&Value) -> bool) -> Result<u64> {
+pub(super) fn last_at(path: &Path, fits: impl Fn(&Value) -> bool) -> Result<Duration> {
     let lines = json_lines(path)?;
     let at = lines.iter().rev().find(|line| fits(line)).and_then(|line| line.get("at")?.as_u64());
-    at.ok_or_else(|| Failure::new(format!("{} does not tell when it happened", path.display())))
+    at.map(Duration::from_millis)
+        .ok_or_else(|| Failure::new(format!("{} does not tell when it happened", path.display())))
 }
 
-/// How long after a moment of the wall clock it is now.
-pub(super) fn since(moment: u64) -> Duration {
-    Duration::from_millis(wall_clock().saturating_sub(moment))
+/// A request for a session that runs a command.
+pub(super) fn command_session(name: &str, command: &[&str]) -> SpawnRequest {
+    SpawnRequest {
+        agent: "generic".to_owned(),
+        name: Some(name.to_owned()),
+        args: command.iter().map(|word| (*word).to_owned()).collect(),
+        ..SpawnRequest::default()
+    }
+}
+
+/// The name of one of many sessions.
+pub(super) fn numbered(number: usize) -> String {
+    format!("bench-{number:04}")
+}
+
+/// Starts sessions that only sleep, with these numbers: the cheapest there are.
+pub(super) fn sleepers(context: &Context, engine: &Engine, numbers: Range<usize>) -> Result<()> {
+    lanes(LANES, |lane| {
+        for number in numbers.clone().skip(lane).step_by(LANES) {
+            context.go_on()?;
+            engine.spawn(&command_session(&numbered(number), &["sleep", "86400"]))?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The process of the tmux server on a socket.
+pub(super) fn server_pid(socket: &Path) -> Result<u32> {
+    let tmux = Tmux::new(Socket::Path(socket.to_owned()), &Environment::of_this_process())?;
+    let replies = tmux.call(&[Cmd::new("display-message").args(["-p", "#{pid}"])])?.unwrap_or_default();
+    let answer = replies.into_iter().next().and_then(|reply| String::from_utf8(reply.ok()?).ok());
+    let pid = answer.and_then(|answer| answer.trim().parse().ok());
+    pid.ok_or_else(|| Failure::new("tmux does not say its process id"))
 }
 
 /// Runs the same work in several lanes at once and gathers what each found.

@@ -1,6 +1,7 @@
-//! How much processor time something takes: ours, that of the children we waited for, and that of a server which does
-//! work for us. Only where the system tells (Linux); elsewhere the figure is unknown, not zero.
+//! What processes use: processor time (ours, that of the children we waited for, and that of others which do work for
+//! us), memory and threads. Only where the system tells (Linux); elsewhere the figure is unknown, not zero.
 
+use lisa_engine::process;
 use std::{fs, time::Duration};
 
 /// Counts processor time from its start on.
@@ -45,6 +46,35 @@ fn ticks_in(stat: &str) -> Option<u64> {
     (fields.len() == 4).then(|| fields.iter().sum())
 }
 
+/// The processor time of these processes so far, without their children, in milliseconds.
+pub(super) fn spent_ms(pids: &[u32]) -> Option<f64> {
+    let whole = |pid: u32| process::cpu_ms(pid).map(|ms| ms as f64);
+    pids.iter().map(|pid| by_threads(*pid).or_else(|| whole(*pid))).sum()
+}
+
+/// The processor time of the threads that a process has now, to the nanosecond.
+fn by_threads(pid: u32) -> Option<f64> {
+    let mut nanos = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        // One that has ended since counts no more.
+        let Ok(stat) = fs::read_to_string(task.path().join("schedstat")) else { continue };
+        nanos += stat.split_whitespace().next()?.parse::<u64>().ok()?;
+    }
+    (nanos > 0).then_some(nanos as f64 / 1_000_000.0)
+}
+
+/// The memory that a process holds.
+pub(super) fn memory_mb(pid: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse::<f64>().ok().map(|kb| kb / 1024.0)
+}
+
+/// How many threads a process has.
+pub(super) fn threads(pid: u32) -> Option<usize> {
+    fs::read_dir(format!("/proc/{pid}/task")).ok().map(Iterator::count)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,11 +89,16 @@ mod tests {
     #[test]
     fn work_is_counted_and_a_process_that_is_gone_is_unknown() {
         if cfg!(target_os = "linux") {
-            let meter = Meter::start(&[]);
+            let own = std::process::id();
+            let (meter, before) = (Meter::start(&[]), spent_ms(&[own]).unwrap());
             let busy = std::time::Instant::now();
             while busy.elapsed() < Duration::from_millis(60) {}
             assert!(meter.ms().unwrap() >= 10.0);
-            assert_eq!(Meter::start(&[u32::MAX - 1]).ms(), None);
+            assert!(spent_ms(&[own]).unwrap() > before);
+            assert!(memory_mb(own).unwrap() > 0.0 && threads(own).unwrap() > 0);
+            let gone = u32::MAX - 1;
+            assert_eq!(Meter::start(&[gone]).ms(), None);
+            assert_eq!((spent_ms(&[gone]), memory_mb(gone), threads(gone)), (None, None, None));
         }
     }
 }
