@@ -50,6 +50,8 @@ fn both_ways_see_the_same() {
         .unwrap()
         .starts_with("héllo".as_bytes())));
     assert_eq!(fork.panes(true).unwrap(), socket.panes(true).unwrap());
+    let looked = |tmux: &Tmux| tmux.looks(&[&pane], Shown::Screen).unwrap().remove(0).row.unwrap();
+    assert_eq!((looked(&fork), looked(&socket)), (looked(&socket), fork.panes(true).unwrap().remove(0)));
     for ansi in [false, true] {
         assert_eq!(fork.screens(&[&pane], ansi).unwrap(), socket.screens(&[&pane], ansi).unwrap());
     }

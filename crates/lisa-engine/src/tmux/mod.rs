@@ -148,10 +148,10 @@ impl Tmux {
     fn looks_once(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
         let mut commands = Vec::new();
         for id in ids {
-            // For a pane that is gone this prints empty fields rather than failing, which would end the batch.
-            commands.push(
-                Cmd::new("display-message").args(["-p", "-t", id]).arg(pane::format(shown.with_command())),
-            );
+            // Not `display-message`, which tmux 3.4 puts backslashes into. The window may have been split.
+            let itself = format!("#{{==:#{{pane_id}},{id}}}");
+            let list = Cmd::new("list-panes").args(["-t", id, "-f"]).arg(itself);
+            commands.push(list.arg("-F").arg(pane::format(shown.with_command())));
             if let Shown::Screen = shown {
                 commands.push(Capture { pane: id, ansi: true, history: 0 }.command());
             }
