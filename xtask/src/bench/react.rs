@@ -9,7 +9,7 @@ use super::{
     report::{Column, Report},
     stats::Samples,
     trial::{Dice, command_session, lanes, last_at, sleepers, wall_clock},
-    watcher::{self, come_to_rest, until_observer},
+    watcher::{self, observing, until_observer},
 };
 use crate::{
     context::Context,
@@ -24,10 +24,7 @@ use lisa_engine::{
     words::StateName,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use std::{
-    process, thread,
-    time::{Duration, Instant},
-};
+use std::{process, thread, time::Duration};
 
 const COLUMNS: &[Column] = &[
     Column { name: "sessions", unit: "" },
@@ -110,7 +107,7 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
         for way in [Way::Observer, Way::Elsewhere] {
             progress.say(&format!("  waiting beside {count} others, where: {}", way.as_str()));
             let asking = if way == Way::Observer && count == 1 { ASKING.0 } else { 0 };
-            let noticed = Trial { context, stage: &stage, way }.run(asking, &mut report)?;
+            let noticed = Trial { context, stage: &stage, way, others }.run(asking, &mut report)?;
             rows(&mut report, count, &noticed);
         }
     }
@@ -149,23 +146,21 @@ struct Trial<'a> {
     context: &'a Context,
     stage: &'a Stage,
     way: Way,
+    /// How many sessions sleep beside.
+    others: usize,
 }
 
 impl Trial<'_> {
     fn run(&self, asking: usize, report: &mut Report) -> Result<Vec<Noticed>> {
         let caller = self.stage.caller();
-        let observer = match self.way {
-            Way::Elsewhere => Some(watcher::observer(self.context, &caller)?),
-            _ => None,
+        let (observer, engine) = match self.way {
+            Way::Elsewhere => {
+                let observer = watcher::observer(self.context, &caller)?;
+                (Some(observer), self.stage.engine()?)
+            }
+            _ => (None, observing(self.context, &caller, self.others)?),
         };
-        let began = Instant::now();
-        let engine = self.stage.engine()?;
         let watches = observer.as_ref().map_or(process::id(), watcher::Watcher::pid);
-        until_observer(self.context, &caller, watches)?;
-        if come_to_rest(self.context, &[watches], began)?.is_none() {
-            report
-                .note(format!("the observer was not at rest before the waits began ({})", self.way.as_str()));
-        }
         let lane = |at: usize, way: Way, engine: Engine, rounds: usize| {
             let dice = Dice::new(at as u64 + 1);
             let name = format!("lane{at}");
@@ -240,9 +235,9 @@ impl Lane<'_> {
         );
         let request = SendRequest { session: self.name.clone(), text: Some(text), ..SendRequest::default() };
         let sent = self.engine.send(&request)?;
-        sent.receipt
-            .turn
-            .ok_or_else(|| Failure::new(format!("`{}` took no prompt: {:?}", self.name, sent.status)))
+        let (receipt, state) = (sent.receipt, sent.state);
+        let why = format!("{}: {:?}, {:?}", self.name, receipt.delivered, receipt.refusal);
+        receipt.turn.ok_or_else(|| Failure::new(format!("a prompt was not taken by {why}; it is {state}")))
     }
 
     /// Comes back when the session is known to be in this state, or a turn of it to have ended, and says when that was.

@@ -41,6 +41,8 @@ const MEASURED: Duration = Duration::from_secs(10);
 const ROUNDS: u32 = 2;
 /// How long everything may come to rest before.
 const REST: Duration = Duration::from_secs(4);
+/// An idle agent tells once more after a minute that it waits: what is measured begins after that.
+const STALE: Duration = Duration::from_secs(66);
 /// More agents than this at work are more than the machine can draw.
 const MOST_AT_WORK: usize = 300;
 /// How long all agents may take to come up.
@@ -59,6 +61,7 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
     for count in &counts {
         progress.say(&format!("  starting {count} agents"));
         report.note(field.grow(*count)?);
+        pause(context, STALE)?;
         progress.say(&format!("  watching {count} idle agents"));
         field.measure(Agents::Idle, &mut report)?;
     }
@@ -195,12 +198,15 @@ impl Field<'_> {
             Some(used.own? / seconds + grown)
         };
         let (count, agents) = (self.names.len(), agents.as_str());
-        if let (Some(one), Some(four), Some(alone)) = (added(&one), added(&four), alone) {
+        if let (Some(one), Some(four)) = (added(&one), added(&four)) {
             report.ratio(format!("{TOGETHER} residents together to one alone, {count} {agents}"), four, one);
+            // An idle server uses nothing that anything could be compared with.
+            let share = alone.filter(|alone| *alone >= 1.0).map(|alone| one * 100.0 / alone);
+            let share =
+                share.map_or(String::new(), |share| format!(", {share:.0} % of what the server uses"));
             report.note(format!(
-                "watching {count} {agents}: one resident adds {:.2} % of one core, {:.0} % of what the server uses",
-                one / 10.0,
-                one * 100.0 / alone.max(0.1)
+                "watching {count} {agents}: one resident adds {:.3} % of one core{share}",
+                one / 10.0
             ));
         }
         Ok(())

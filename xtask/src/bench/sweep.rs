@@ -9,9 +9,8 @@ use super::{
     herd::{Herd, has_text},
     report::{Column, Report},
     stats::Samples,
-    trial::pause,
     usage::Meter,
-    watcher::until_observer,
+    watcher::observing,
 };
 use crate::{
     context::Context,
@@ -56,7 +55,9 @@ const WAYS: &[(&str, Prepare)] = &[
     (FIELDS, |_, herd| Ok(Box::new(Fields { tmux: herd.door()? }))),
     (SCREENS, |_, herd| Ok(Box::new(Screens::new(herd)?))),
     (EVERY_SCREEN, |_, herd| Ok(Box::new(Listing { engine: Engine::open(herd.caller())? }))),
-    (ENGINE, |context, herd| Ok(Box::new(Listing { engine: observing(context, herd)? }))),
+    (ENGINE, |context, herd| {
+        Ok(Box::new(Listing { engine: observing(context, &herd.caller(), herd.names.len())? }))
+    }),
 ];
 
 /// What is compared with what: the words for more processor time and for more time, and the two ways.
@@ -91,10 +92,6 @@ const COLUMNS: &[Column] = &[
 const LONG_ENOUGH: Duration = Duration::from_secs(3);
 const LEAST: usize = 3;
 const MOST: usize = 50_000;
-/// How long an observer may take for its first look, and for each session more.
-const FIRST_LOOK: Duration = Duration::from_secs(3);
-const FIRST_LOOK_EACH: Duration = Duration::from_millis(10);
-
 /// What was measured of one way.
 struct Figures {
     name: &'static str,
@@ -252,14 +249,6 @@ impl Way for Listing {
         let alive = rows.iter().filter(|row| row.state != StateName::Exited && row.pid.is_some()).count();
         Ok(Seen { alive: Some(alive), screens: None })
     }
-}
-
-/// An engine whose process is the observer and has looked at every session.
-fn observing(context: &Context, herd: &Herd) -> Result<Engine> {
-    let engine = Engine::open_resident(herd.caller())?;
-    until_observer(context, &herd.caller(), std::process::id())?;
-    pause(context, FIRST_LOOK + FIRST_LOOK_EACH * u32::try_from(herd.names.len()).unwrap_or(u32::MAX))?;
-    Ok(engine)
 }
 
 #[cfg(test)]

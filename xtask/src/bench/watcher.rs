@@ -1,6 +1,9 @@
 //! A process that does nothing but watch: what is measured, or what stands beside what is measured.
 
-use super::usage::{memory_mb, spent_ms};
+use super::{
+    trial::pause,
+    usage::{memory_mb, spent_ms},
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -30,6 +33,9 @@ const QUIET_MS: f64 = 1.0;
 /// How often that is looked at, and how long it may take.
 const LOOK: Duration = Duration::from_millis(10);
 const REST_LIMIT: Duration = Duration::from_secs(60);
+/// How long the first look at all sessions may take, and for each of them more, where nobody can tell that it is over.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
+const FIRST_LOOK_EACH: Duration = Duration::from_millis(10);
 /// How long it may take until a process is the observer.
 const ELECTION_LIMIT: Duration = Duration::from_secs(20);
 
@@ -117,6 +123,15 @@ pub(super) fn observer(context: &Context, caller: &Caller) -> Result<Watcher> {
     until_observer(context, caller, watcher.pid())?;
     come_to_rest(context, &[watcher.pid()], watcher.began())?;
     Ok(watcher)
+}
+
+/// An engine whose own process is the observer, once it has had the time to look at every session.
+pub(super) fn observing(context: &Context, caller: &Caller, sessions: usize) -> Result<Engine> {
+    let engine = Engine::open_resident(caller.clone())?;
+    until_observer(context, caller, std::process::id())?;
+    let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+    pause(context, FIRST_LOOK + FIRST_LOOK_EACH.saturating_mul(sessions))?;
+    Ok(engine)
 }
 
 /// Waits until a process is the observer.
