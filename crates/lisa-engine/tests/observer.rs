@@ -182,7 +182,8 @@ fn an_observer_that_is_killed_100_times_while_others_wait_loses_no_event_and_dou
                     let session = engine.status(&SessionRequest { session: name.into() }).unwrap();
                     session.state == StateName::Ready && session.turn.as_ref() == Some(&turn)
                 };
-                assert!(until(SHORT, ended), "{turn} did not end");
+                let now = || engine.status(&SessionRequest { session: name.into() }).unwrap();
+                assert!(until(SHORT, ended), "{turn} did not end: {:?}", now());
                 turns.push(turn);
             }
             turns
