@@ -71,7 +71,7 @@ pub fn reasons(outcome: &Outcome, at: At) -> Reasons {
         evidence_for,
         evidence_against,
         passed_over: passed_over
-            .map(|(rule, why_not)| PassedOver { rule: (*rule).to_owned(), why_not: why_not.clone() })
+            .map(|(rule, why_not)| PassedOver { rule: (*rule).to_owned(), why_not: why_not.to_string() })
             .collect(),
         failed: failed(&outcome.signals),
     }

@@ -6,7 +6,7 @@
 
 use crate::{
     api::{Event, EventKind, TurnOutcome},
-    disk,
+    disk::{self, Cache},
     error::Kind,
     memory::Memory,
     observation::{At, Observation},
@@ -19,7 +19,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// How long a state file stands although nothing in it has changed but the time. Until then the time of the last look
 /// is left in the lock alone: a parent that asks again and again costs no file each time.
@@ -83,6 +83,8 @@ pub struct Bench<'a> {
     pub journal: &'a Journal,
     /// How long to wait for the state lock.
     pub lock_limit: Duration,
+    /// What this process has read before.
+    pub records: &'a Cache<Arc<Record>>,
 }
 
 /// Looks at everything but the screen, judges, and writes down what came of it.
@@ -118,10 +120,12 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
         }
     };
     let mut troubles = Vec::new();
-    let mut record = read_record(&session.folder, &session.meta.run_id).unwrap_or_else(|why| {
-        troubles.push(("state_read_error", why));
-        Record::fresh(&session.meta.run_id)
-    });
+    let kept =
+        read_record_again(&session.folder, &session.meta.run_id, bench.records).unwrap_or_else(|why| {
+            troubles.push(("state_read_error", why));
+            Arc::new(Record::fresh(&session.meta.run_id))
+        });
+    let mut record = Record::clone(&kept);
     let kept_at = record.memory.observed_at;
     if let Some(left) = lock.left() {
         record.memory.looked_again(At(left));
@@ -130,7 +134,6 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, be
     let mut look = observe::look(session, profile, before, screens, at);
     look.observation.lock_wait_ms = u64::try_from(lock.waited().as_millis()).unwrap_or(u64::MAX);
     look.observation.stream_errors.append(&mut troubles.clone());
-    let kept = record.clone();
     let previous = kept.memory.verdict.as_ref();
     let mut outcome = step(profile, std::mem::take(&mut record.memory), &look.observation);
     if !outcome.stale {
@@ -348,15 +351,27 @@ fn note_turn(record: &mut Record, name: &str, now: &Verdict, at: At, journal: &J
 
 /// Reads a session's record. One of an earlier run says nothing about this one.
 pub fn read_record(folder: &Folder, run_id: &str) -> Result<Record, String> {
-    match disk::read(&folder.file("state.json")) {
-        Ok(None) => Ok(Record::fresh(run_id)),
+    read_record_again(folder, run_id, &Cache::default()).map(Arc::unwrap_or_clone)
+}
+
+/// The same for a process that reads it again and again.
+fn read_record_again(
+    folder: &Folder,
+    run_id: &str,
+    records: &Cache<Arc<Record>>,
+) -> Result<Arc<Record>, String> {
+    let path = folder.file("state.json");
+    let record = records.read(&path, || match disk::read(&path) {
+        Ok(None) => Ok(None),
         Ok(Some(bytes)) => {
-            let record: Record =
-                serde_json::from_slice(&bytes).map_err(|error| format!("state.json is torn: {error}"))?;
-            Ok(if record.run_id == run_id { record } else { Record::fresh(run_id) })
+            let record = serde_json::from_slice(&bytes);
+            record
+                .map(|record| Some(Arc::new(record)))
+                .map_err(|error| format!("state.json is torn: {error}"))
         }
         Err(error) => Err(error.to_string()),
-    }
+    })?;
+    Ok(record.filter(|record| record.run_id == run_id).unwrap_or_else(|| Arc::new(Record::fresh(run_id))))
 }
 
 /// Writes a session's record. The session's lock must be held.
@@ -405,7 +420,8 @@ mod tests {
         let session = Sighting { folder, meta, pane: None };
         let profile = Profiles::load(None).unwrap().get("generic").unwrap();
         let journal = Journal::at(&dir.path().join("state")).unwrap();
-        let bench = Bench { journal: &journal, lock_limit: Duration::from_secs(1) };
+        let records = Cache::default();
+        let bench = Bench { journal: &journal, lock_limit: Duration::from_secs(1), records: &records };
         let look = |at: &i64| {
             let judged = judge(&session, &profile, Screens::none(), At(*at), bench);
             (judged, std::fs::read_to_string(session.folder.file("state.json")).unwrap())
@@ -414,13 +430,13 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_finds_nothing_new_writes_no_file_until_a_second_has_passed() {
-        let looks = judged_at(&[60_000, 60_100, 60_200, 61_100]);
+    fn a_look_that_finds_nothing_new_writes_no_file_for_a_while() {
+        let looks = judged_at(&[60_000, 60_100, 60_200, 60_100 + KEPT_MS.cast_signed()]);
         // The first notes events, the second that they are in the journal.
         let [_, second, third, fourth] = looks.as_slice() else { unreachable!() };
         assert_eq!(third.1, second.1);
         assert_ne!(fourth.1, third.1);
-        assert_eq!(fourth.0.record.memory.observed_at, Some(At(61_100)));
+        assert_eq!(fourth.0.record.memory.observed_at, Some(At(60_100 + KEPT_MS.cast_signed())));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::sensors::{self, Look, process, todos};
 use crate::signals::Signals;
 use crate::words::{Attention, Confidence, State, StateName, Status};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How long a state that should pass by itself is believed without any sign of life.
 pub const TRANSIENT_EXPIRY_MS: u64 = 60_000;
@@ -52,7 +53,7 @@ pub struct Outcome {
     /// Everything that was claimed.
     pub evidence: Vec<Evidence>,
     /// The rows above the one that decided, and why they did not.
-    pub passed_over: Vec<(&'static str, String)>,
+    pub passed_over: Vec<(&'static str, Cow<'static, str>)>,
     /// The evidence that decided.
     pub decided_by: Vec<Evidence>,
     /// Every signal with its value, age and error.
@@ -118,7 +119,7 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
                 decided = Some((rule.name, ruling));
                 break;
             }
-            Err(why) => passed_over.push((rule.name, why.into_owned())),
+            Err(why) => passed_over.push((rule.name, why)),
         }
     }
     let (reason, state, confidence, decided_by) = match decided {

@@ -3,26 +3,35 @@
 /// A text without escape sequences and without the carriage returns of a terminal.
 pub fn strip_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => skip_escape(&mut chars),
-            '\r' => {}
-            c if c.is_control() && c != '\n' && c != '\t' => {}
-            c => out.push(c),
+    let mut rest = text;
+    // Control characters begin with one of these bytes; what stands between them is taken as it is.
+    let special = |byte: u8| byte < 0x20 || matches!(byte, 0x7f | 0xc2);
+    while let Some(at) = rest.bytes().position(special) {
+        out.push_str(&rest[..at]);
+        let mut chars = rest[at..].chars();
+        match chars.next() {
+            Some('\u{1b}') => skip_escape(&mut chars),
+            Some(c) if c.is_control() && c != '\n' && c != '\t' => {}
+            other => out.extend(other),
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out
 }
 
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         // A control sequence ends with a letter or one of a few signs.
         Some('[') => while chars.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
         // A string ends with BEL or with ESC and a backslash.
         Some(']' | 'P' | '_' | '^' | 'X') => {
             while let Some(c) = chars.next() {
-                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                let ends = c == '\u{1b}' && chars.as_str().starts_with('\\');
+                if ends {
+                    chars.next();
+                }
+                if ends || c == '\u{7}' {
                     break;
                 }
             }

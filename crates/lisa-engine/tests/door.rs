@@ -7,6 +7,7 @@ mod common;
 use common::{Lab, until};
 use lisa_engine::{
     error::Kind,
+    process,
     tmux::{Cmd, Guard, Shown, Tmux, Typed},
 };
 use std::{
@@ -51,7 +52,8 @@ fn both_ways_see_the_same() {
         .starts_with("héllo".as_bytes())));
     assert_eq!(fork.panes(true).unwrap(), socket.panes(true).unwrap());
     let looked = |tmux: &Tmux| tmux.looks(&[&pane], Shown::Screen).unwrap().remove(0).row.unwrap();
-    assert_eq!((looked(&fork), looked(&socket)), (looked(&socket), fork.panes(true).unwrap().remove(0)));
+    let listed = fork.panes(!process::TELLS_FOREGROUND).unwrap().remove(0);
+    assert_eq!((looked(&fork), looked(&socket)), (looked(&socket), listed));
     for ansi in [false, true] {
         assert_eq!(fork.screens(&[&pane], ansi).unwrap(), socket.screens(&[&pane], ansi).unwrap());
     }
@@ -69,7 +71,8 @@ fn a_pane_and_what_it_shows_come_in_one_exchange_and_the_plain_screen_with_them(
     for tmux in [&fork, &socket] {
         let looks = tmux.looks(&["%77", &pane, "%78"], Shown::Screen).unwrap();
         let look = &looks[1];
-        assert_eq!(look.row.clone().unwrap(), tmux.panes(true).unwrap().remove(0));
+        let listed = tmux.panes(!process::TELLS_FOREGROUND).unwrap().remove(0);
+        assert_eq!(look.row.clone().unwrap(), listed);
         let shown = String::from_utf8(look.screen.clone().unwrap()).unwrap();
         assert!(shown.contains("\u{1b}[1m\u{1b}[31mred"), "{shown:?}");
         assert_eq!(lisa_engine::observe::plain(&shown), screen(tmux));
@@ -78,6 +81,21 @@ fn a_pane_and_what_it_shows_come_in_one_exchange_and_the_plain_screen_with_them(
             assert!(gone.row.is_none() && gone.screen.is_err());
         }
     }
+}
+
+#[test]
+fn the_program_in_front_is_the_same_for_tmux_and_for_the_processes_themselves() {
+    if !process::TELLS_FOREGROUND {
+        println!("only tmux tells it here");
+        return;
+    }
+    let lab = Lab::new();
+    let pane = lab.run("one", &["sh", "-ic", "sleep 60; true"]);
+    let command = || lab.tmux().panes(true).unwrap().remove(0).pane.command;
+    assert!(until(SHORT, || command() == "sleep"), "{}", command());
+    let shell = lab.tmux().pane(&pane).unwrap().unwrap().pane.pid;
+    let tree = process::tree(shell).unwrap();
+    assert_eq!(tree.in_front(), Some("sleep"), "{tree:?}");
 }
 
 #[test]
@@ -142,7 +160,7 @@ fn a_server_that_died_and_came_back_is_talked_to_as_before() {
     assert_eq!(tmux.panes(false).unwrap().len(), 1);
     let pid = lab.server_pid().unwrap();
     lab.tmux().call(&[Cmd::new("kill-server")]).unwrap();
-    assert!(until(SHORT, || lisa_engine::process::start_time(pid).is_none()));
+    assert!(until(SHORT, || process::start_time(pid).is_none()));
     assert!(tmux.panes(false).unwrap().is_empty());
     lab.run("two", &["sleep", "60"]);
     assert_eq!(tmux.panes(false).unwrap()[0].session, "two");
@@ -437,7 +455,7 @@ fn a_server_that_somebody_told_to_end_and_that_a_client_keeps_does_not_keep_anot
         .status()
         .unwrap();
     assert!(until(SHORT, || lab.tmux().lingering().is_some()), "this tmux lets the client go");
-    assert!(lisa_engine::process::start_time(before).is_some());
+    assert!(process::start_time(before).is_some());
     let began = Instant::now();
     lab.run("next", &["sleep", "60"]);
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());

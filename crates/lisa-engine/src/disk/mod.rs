@@ -5,8 +5,10 @@
 //! old one or the new one; a line is appended in one write, so that a torn last line is the worst a crash leaves.
 
 mod lock;
+mod stamp;
 
 pub use lock::Lock;
+pub use stamp::{Cache, Stamp};
 
 use crate::error::{Error, Kind, Result};
 use rustix::fs::OFlags;

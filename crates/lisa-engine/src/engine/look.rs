@@ -22,9 +22,14 @@ use std::path::Path;
 const LINES_MAX: u32 = 2000;
 
 impl Engine {
-    /// A session, by its name or a unique prefix or tag. It is looked at now: somebody who asks about one session wants to
-    /// know how it is, not how it was when something last told of it.
+    /// A session, by its name or a unique prefix or tag, as it is now: it is looked at, unless the observer is sure that
+    /// nothing has happened since it looked itself.
     pub fn status(&self, request: &SessionRequest) -> Result<Session> {
+        self.current(&request.session).map_or_else(|| self.look(request), Ok)
+    }
+
+    /// The same, looked at in any case: every signal is as it is at this moment.
+    pub fn look(&self, request: &SessionRequest) -> Result<Session> {
         let (folder, meta) = find::meant(&self.store()?, &request.session)?;
         let (sighting, judged) = self.look_into(folder, meta)?;
         Ok(self.describe(&sighting, &judged, true))
@@ -49,13 +54,13 @@ impl Engine {
         let ids: Vec<&str> = sessions.iter().filter_map(|(_, meta)| meta.pane_id.as_deref()).collect();
         let mut looks = self.tmux().looks(&ids, Shown::Screen)?.into_iter();
         let mut found = Vec::with_capacity(sessions.len());
-        for (folder, meta) in &sessions {
+        for (folder, meta) in sessions {
             // One that is being started has no pane yet that anybody knows of.
             let look = meta.pane_id.as_ref().and_then(|_| looks.next());
             let (row, screen) = look.map_or((None, None), |look| (look.row, Some(look.screen)));
             let pane = row.filter(|row| row.run_id == meta.run_id);
             let screens = Screens::from_reply(screen.filter(|_| pane.is_some()));
-            let sighting = Sighting { folder: folder.clone(), meta: meta.clone(), pane };
+            let sighting = Sighting { folder, meta, pane };
             let judged = self.judge_shown(&sighting, screens, at, &journal)?;
             found.push((sighting, judged));
         }
@@ -76,7 +81,8 @@ impl Engine {
 
     /// Judges a session whose screen was captured at `at`.
     fn judge_shown(&self, session: &Sighting, screens: Screens, at: At, journal: &Journal) -> Result<Judged> {
-        let bench = Bench { journal, lock_limit: self.inner.config.lock_timeout };
+        let bench =
+            Bench { journal, lock_limit: self.inner.config.lock_timeout, records: &self.inner.records };
         let profile = self.inner.profiles.get_or_generic(&session.meta.agent);
         let profile = profile.ok_or_else(|| Error::not_found(&session.meta.agent, &[]))?;
         Ok(judge::judge(session, &profile, screens, at, bench))

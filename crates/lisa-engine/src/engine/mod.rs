@@ -13,10 +13,12 @@ pub(crate) use look::is_gone;
 use crate::{
     api::*,
     config::{Config, Environment, Policy},
+    disk::Cache,
     error::{Error, Kind, Result, near_matches},
+    judge::Record,
     observation::At,
     profile::{Profile, Profiles},
-    session::{Store, end, find, names, plan},
+    session::{Meta, Store, end, find, names, plan},
     tmux::Tmux,
     watch::{Observed, Table, Watcher, journal::Journal},
     words::StateName,
@@ -121,13 +123,25 @@ struct Inner {
     /// What this process knows while it is the observer.
     table: OnceLock<Arc<Table>>,
     observed: Observed,
+    metas: Arc<Cache<Meta>>,
+    records: Cache<Arc<Record>>,
 }
 
 impl Inner {
     fn new(caller: Caller, config: Config, profiles: Profiles) -> Result<Self> {
         let tmux = Tmux::new(config.socket.clone(), &caller.env)?;
         let (watcher, table, observed) = (Mutex::new(None), OnceLock::new(), Observed::default());
-        Ok(Self { caller, config, profiles, tmux, watcher, table, observed })
+        Ok(Self {
+            caller,
+            config,
+            profiles,
+            tmux,
+            watcher,
+            table,
+            observed,
+            metas: Arc::default(),
+            records: Cache::default(),
+        })
     }
 }
 
@@ -215,7 +229,7 @@ impl Engine {
     }
 
     pub(crate) fn store(&self) -> Result<Store> {
-        Store::open(&self.inner.config.state_dir)
+        Store::open_again(&self.inner.config.state_dir, &self.inner.metas)
     }
 
     pub(crate) fn journal(&self) -> Result<Journal> {

@@ -7,9 +7,11 @@ pub use fold::{Ask, Fold, Phase, Usage};
 use crate::evidence::{Evidence, Source};
 use crate::observation::At;
 use crate::resolve::Verdict;
-use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hasher},
+};
 
 /// The version of the stored form. A file with another one is not read: a session is judged anew.
 pub const SCHEMA: u32 = 1;
@@ -82,7 +84,7 @@ impl Default for Memory {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Output {
-    /// A hash of it.
+    /// A hash of it. Another build may hash otherwise: then it counts as changed once.
     pub hash: Option<String>,
     /// When it changed.
     pub changed_at: At,
@@ -91,7 +93,9 @@ pub struct Output {
 impl Output {
     /// Notes what is shown now; says whether that is something else than before.
     pub(crate) fn note(&mut self, text: &str, at: At) -> bool {
-        let hash: String = Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text.as_bytes());
+        let hash = format!("{:016x}", hasher.finish());
         let changed = self.hash.as_ref() != Some(&hash);
         if changed {
             *self = Self { hash: Some(hash), changed_at: at };

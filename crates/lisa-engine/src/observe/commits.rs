@@ -35,7 +35,7 @@ fn commit_time(line: &str) -> Option<i64> {
 /// A work tree's `.git` is a folder, or a file that says where the folder is.
 fn git_dir(project: &Path) -> Option<PathBuf> {
     let path = project.join(".git");
-    if path.is_dir() {
+    if fs::metadata(&path).ok()?.is_dir() {
         return Some(path);
     }
     let text = fs::read_to_string(&path).ok()?;

@@ -57,7 +57,8 @@ impl Screens {
         match ansi {
             None => Self::none(),
             Some(Ok(bytes)) => {
-                let ansi = String::from_utf8_lossy(&bytes);
+                let ansi = String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 let plain = plain(&ansi);
                 Self { plain: Reading::Seen(plain.into()), ansi: Reading::Seen(ansi.into()) }
             }
@@ -71,8 +72,11 @@ impl Screens {
 /// A captured screen as tmux gives it without escapes: nothing that is not seen, at the end of a row or of the screen.
 pub fn plain(ansi: &str) -> String {
     let text = crate::text::strip_escapes(ansi);
-    let rows: Vec<&str> = text.split('\n').map(|row| row.trim_end_matches(' ')).collect();
-    let mut plain = rows.join("\n");
+    let mut plain = String::with_capacity(text.len());
+    for row in text.split('\n') {
+        plain.push_str(row.trim_end_matches(' '));
+        plain.push('\n');
+    }
     plain.truncate(plain.trim_end_matches('\n').len());
     plain
 }
@@ -92,10 +96,14 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
     let files = profile.launch.as_ref().map(|launch| &launch.files);
     let pane_pid = session.pane.as_ref().map(|row| row.pane.pid);
     let dead = session.pane.as_ref().is_none_or(|row| row.pane.dead);
+    let mut in_front = None;
     let procs = match pane_pid.filter(|_| !dead) {
         None => Reading::Absent,
         Some(pid) => match process::tree(pid) {
-            Ok(tree) => Reading::Seen(tree),
+            Ok(tree) => {
+                in_front = tree.in_front().map(str::to_owned);
+                Reading::Seen(tree.procs)
+            }
             Err(error) => Reading::Unavailable { why: error.to_string() },
         },
     };
@@ -139,7 +147,11 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         run_id: session.meta.run_id.clone(),
         mode: session.meta.mode,
         pane: match &session.pane {
-            Some(row) => Reading::Seen(row.pane.clone()),
+            Some(row) => {
+                let mut pane = row.pane.clone();
+                pane.command = in_front.unwrap_or(pane.command);
+                Reading::Seen(pane)
+            }
             None if session.elsewhere() => Reading::Unavailable {
                 why: "this tmux server does not have the session, but its process lives: LISA_TMUX_SOCKET may be \
                       another than when it was started"

@@ -18,7 +18,8 @@ const STEP: Duration = Duration::from_millis(5);
 pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
     let mut held: HashMap<u32, Handle> = HashMap::new();
     let gather = |held: &mut HashMap<u32, Handle>| {
-        let below = leaders.iter().flat_map(|leader| tree(*leader).unwrap_or_default()).map(|proc| proc.pid);
+        let below =
+            leaders.iter().flat_map(|leader| tree(*leader).unwrap_or_default().procs).map(|proc| proc.pid);
         for pid in below.chain(group_members(leaders)) {
             if !held.contains_key(&pid)
                 && let Ok(handle) = Handle::open(pid)

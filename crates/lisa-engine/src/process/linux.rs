@@ -1,6 +1,6 @@
 //! The Linux side of the seam: `/proc`, process clocks and pidfds.
 
-use super::Identity;
+use super::{Identity, Tree};
 use crate::observation::Proc;
 use nix::{time::clock_getcpuclockid, unistd::Pid};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -52,16 +52,29 @@ struct Stat {
     ppid: u32,
     group: u32,
     session: u32,
+    /// The group that is in front on its terminal.
+    foreground: Option<u32>,
     cpu_ticks: u64,
+    threads: u64,
     started: u64,
 }
 
 fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&read(&format!("/proc/{pid}/stat"))?)
+}
+
+/// A file of the system's. It says of none of them how long it is, but gives as much as there is room for: what leaves
+/// most of the room free is all of it.
+fn read(path: &str) -> Option<Vec<u8>> {
     use std::io::Read;
-    // The system says of none of its files how long it is: without a guess they are read a few bytes at a time.
-    let mut line = Vec::with_capacity(1024);
-    fs::File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut line).ok()?;
-    parse_stat(&line)
+    let mut room = [0; 2048];
+    let mut file = fs::File::open(path).ok()?;
+    let read = file.read(&mut room).ok()?;
+    let mut bytes = room.get(..read)?.to_vec();
+    if read > room.len() / 2 {
+        file.take(1 << 20).read_to_end(&mut bytes).ok()?;
+    }
+    Some(bytes)
 }
 
 /// The name stands in parentheses and may itself contain any byte, so the last `)` ends it.
@@ -79,7 +92,9 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         ppid: id(1)?,
         group: id(2)?,
         session: id(3)?,
+        foreground: id(5),
         cpu_ticks: number(11)? + number(12)?,
+        threads: number(17)?,
         started: number(19)?,
     })
 }
@@ -114,8 +129,8 @@ pub fn cpu_ms(pid: u32) -> Option<u64> {
 /// The processes below `root` and itself, parents before children.
 ///
 /// Children forked by a thread are listed under that thread only, so every thread's list is read.
-pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
-    let mut found = Vec::new();
+pub fn tree(root: u32) -> io::Result<Tree> {
+    let mut found = Tree::default();
     let mut seen = HashSet::new();
     let mut queue = vec![root];
     while let Some(pid) = queue.pop() {
@@ -128,7 +143,10 @@ pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
             }
             continue;
         };
-        found.push(Proc {
+        if pid == root {
+            found.foreground = stat.foreground;
+        }
+        found.procs.push(Proc {
             pid,
             ppid: stat.ppid,
             name: stat.name,
@@ -136,20 +154,22 @@ pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
             stopped: stat.state == b'T',
             cpu_ms: stat.cpu_ticks * 10,
         });
-        queue.extend(children(pid));
+        queue.extend(children(pid, stat.threads));
     }
     Ok(found)
 }
 
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    tasks
-        .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|list| {
-            list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-        })
-        .collect()
+fn children(pid: u32, threads: u64) -> Vec<u32> {
+    let of = |thread: &str| read(&format!("/proc/{pid}/task/{thread}/children")).unwrap_or_default();
+    let lists = match threads {
+        1 => of(&pid.to_string()),
+        _ => {
+            let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+            tasks.flatten().flat_map(|task| of(&task.file_name().to_string_lossy())).collect()
+        }
+    };
+    // Each list ends in a space.
+    String::from_utf8_lossy(&lists).split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Every process whose group or terminal session is one of `leaders`': also those whose parent has gone.
@@ -173,9 +193,10 @@ mod tests {
 
     #[test]
     fn a_program_name_with_parentheses_and_spaces_is_read_whole() {
-        let line = b"42 (a) b (c)) S 7 42 42 0 -1 4194560 1 0 0 0 12 30 0 0 20 0 1 0 98765 0 0";
+        let line = b"42 (a) b (c)) S 7 42 42 34816 57 4194560 1 0 0 0 12 30 0 0 20 0 1 0 98765 0 0";
         let stat = parse_stat(line).unwrap();
         assert_eq!((stat.name.as_str(), stat.ppid, stat.cpu_ticks, stat.started), ("a) b (c)", 7, 42, 98765));
+        assert_eq!((stat.foreground, stat.threads), (Some(57), 1));
     }
 
     #[test]
@@ -190,7 +211,7 @@ mod tests {
         let mut child = std::thread::spawn(|| std::process::Command::new("sleep").arg("30").spawn().unwrap())
             .join()
             .unwrap();
-        let pids: Vec<u32> = tree(std::process::id()).unwrap().iter().map(|proc| proc.pid).collect();
+        let pids: Vec<u32> = tree(std::process::id()).unwrap().procs.iter().map(|proc| proc.pid).collect();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(pids.contains(&child.id()));

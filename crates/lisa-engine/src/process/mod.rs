@@ -25,6 +25,8 @@ pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variables};
 pub use run::{Output, run};
 pub use sentinel::Sentinel;
 
+use crate::observation::Proc;
+
 /// What a [`Sentinel`] tells of what it watches under a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
@@ -61,6 +63,26 @@ pub fn unread(terminal: &std::path::Path) -> std::io::Result<u64> {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(terminal, flags, Mode::empty())?;
     Ok(rustix::io::ioctl_fionread(&file)?)
+}
+
+/// Whether a tree knows what is in front on its terminal.
+pub const TELLS_FOREGROUND: bool = cfg!(target_os = "linux");
+
+/// A process and everything below it.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    /// The processes, parents before children.
+    pub procs: Vec<Proc>,
+    /// The process group that is in front on its terminal, where the system tells.
+    foreground: Option<u32>,
+}
+
+impl Tree {
+    /// The program that is in front on the terminal.
+    pub fn in_front(&self) -> Option<&str> {
+        let front = self.procs.iter().find(|proc| Some(proc.pid) == self.foreground)?;
+        Some(&front.name)
+    }
 }
 
 /// More generations than any real tree has.

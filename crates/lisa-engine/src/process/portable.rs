@@ -1,6 +1,6 @@
 //! The portable side of the seam: what `sysinfo` and plain POSIX offer.
 
-use super::Identity;
+use super::{Identity, Tree};
 use crate::observation::Proc;
 use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use std::{collections::HashSet, io};
@@ -75,7 +75,7 @@ pub fn cpu_ms(pid: u32) -> Option<u64> {
 }
 
 /// The processes below `root` and itself, parents before children.
-pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
+pub fn tree(root: u32) -> io::Result<Tree> {
     let system = look(ProcessesToUpdate::All);
     let mut found = Vec::new();
     let mut seen = HashSet::new();
@@ -97,7 +97,8 @@ pub fn tree(root: u32) -> io::Result<Vec<Proc>> {
             system.processes().iter().filter(|(_, child)| child.parent() == Some(pid)).map(|(pid, _)| *pid),
         );
     }
-    Ok(found)
+    // What is in front on its terminal, tmux has to say.
+    Ok(Tree { procs: found, foreground: None })
 }
 
 /// Every process whose group or terminal session is `leader`'s.

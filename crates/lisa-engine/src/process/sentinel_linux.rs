@@ -14,7 +14,10 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -39,6 +42,8 @@ struct Shared {
     inotify: OwnedFd,
     stop: OwnedFd,
     watched: Mutex<Watched>,
+    /// Whether the thread has heard of something that it has not told yet.
+    telling: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +61,7 @@ impl Sentinel {
             inotify: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?,
             stop: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             watched: Mutex::default(),
+            telling: AtomicBool::new(false),
         });
         let of = |number| epoll::EventData::new_u64(number);
         epoll::add(&shared.epoll, &shared.inotify, of(OUTPUT), epoll::EventFlags::IN)?;
@@ -86,6 +92,15 @@ impl Sentinel {
         watched.terminals.insert(watch, key);
         watched.watches.insert(key, watch);
         Ok(())
+    }
+
+    /// Whether there is something to tell that was not told yet.
+    pub fn is_pending(&self) -> bool {
+        let mut event = Vec::with_capacity(1);
+        let now = Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 });
+        let waiting = epoll::wait(&self.shared.epoll, rustix::buffer::spare_capacity(&mut event), now);
+        // In this order: what the thread takes from the kernel in between, it is telling by then.
+        waiting != Ok(0) || self.shared.telling.load(Ordering::SeqCst)
     }
 
     /// Watches nothing under this key any more.
@@ -121,6 +136,7 @@ impl Shared {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
+            self.telling.store(true, Ordering::SeqCst);
             let mut output = false;
             for event in &events {
                 match event.data.u64() {
@@ -137,6 +153,9 @@ impl Shared {
             }
             if output {
                 self.heard().into_iter().for_each(|key| tell(Sight::Output(key)));
+            }
+            self.telling.store(false, Ordering::SeqCst);
+            if output {
                 thread::sleep(GATHER);
             }
         }
@@ -206,6 +225,7 @@ mod tests {
         let (sentinel, sights) = started();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         sentinel.watch_terminal(3, file.path()).unwrap();
+        assert!(!sentinel.is_pending());
         file.write_all(b"x").unwrap();
         assert_eq!(sights.recv_timeout(Duration::from_secs(5)).unwrap(), Sight::Output(3));
         sentinel.forget(3);

@@ -21,10 +21,8 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
 /// The exit code in the marker that ends this output: a line of its own, with at most a shell's prompt after it.
 /// One further up is from an earlier run, or from somebody who talks about markers.
 pub(crate) fn find(output: &str) -> Option<i32> {
-    let written = output.lines().map(strip_escapes);
-    let lines: Vec<String> = written.filter(|line| !line.trim().is_empty()).collect();
-    let tail = lines.iter().rev().take(LINES_AFTER + 1);
-    tail.filter_map(|line| line.trim().strip_prefix(MARKER)?.parse().ok()).next()
+    let written = output.lines().rev().map(strip_escapes).filter(|line| !line.trim().is_empty());
+    written.take(LINES_AFTER + 1).find_map(|line| line.trim().strip_prefix(MARKER)?.parse().ok())
 }
 
 /// A line without its escape sequences.

@@ -197,7 +197,10 @@ fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmu
         .arg("-x")
         .arg(meta.size.columns.to_string())
         .arg("-y")
-        .arg(meta.size.rows.to_string());
+        .arg(meta.size.rows.to_string())
+        // Where a person's own windows of that session begin.
+        .arg("-c")
+        .arg(meta.cwd.display().to_string().replace('#', "##"));
     new = helper.iter().fold(new, |new, word| new.arg(word));
     let fifo = fifo.display().to_string();
     new = match meta.mode {

@@ -2,12 +2,13 @@
 
 use super::{Meta, SCHEMA, names};
 use crate::{
-    disk::{self, Lock},
+    disk::{self, Cache, Lock},
     error::{Error, Kind, Result},
 };
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,6 +19,7 @@ const ASIDE: &str = ".gone-";
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    read: Arc<Cache<Meta>>,
 }
 
 /// A session's folder as it was found: with its metadata, or with why that can not be read.
@@ -38,8 +40,13 @@ pub struct Folder {
 impl Store {
     /// The store below a state folder; makes what is missing and refuses what can not be trusted.
     pub fn open(state_dir: &Path) -> Result<Self> {
+        Self::open_again(state_dir, &Arc::default())
+    }
+
+    /// The same for a process that opens it again and again.
+    pub fn open_again(state_dir: &Path, read: &Arc<Cache<Meta>>) -> Result<Self> {
         disk::private_dir(state_dir)?;
-        let store = Self { root: state_dir.to_owned() };
+        let store = Self { root: state_dir.to_owned(), read: Arc::clone(read) };
         disk::private_dir(&store.sessions())?;
         Ok(store)
     }
@@ -97,7 +104,8 @@ impl Store {
     /// What is known of a session; `None` where there is none.
     pub fn load(&self, name: &str) -> Result<Option<(Folder, Meta)>> {
         let Some(folder) = self.folder(name) else { return Ok(None) };
-        Ok(folder.meta()?.map(|meta| (folder, meta)))
+        let meta = self.read.read(&folder.file("meta.json"), || folder.meta())?;
+        Ok(meta.map(|meta| (folder, meta)))
     }
 
     /// What is known of every session.

@@ -105,24 +105,11 @@ fn means_no_server(stderr: &str) -> bool {
 fn split(stdout: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     let mut rest = stdout;
-    while let Some(at) = find(rest, mark) {
+    while let Some(at) = memchr::memmem::find(rest, mark) {
         parts.push(rest[..at].to_vec());
         rest = rest.get(at + mark.len() + 1..).unwrap_or_default();
     }
     parts
-}
-
-/// Where a mark is, looked for by its first byte: a comparison at every offset costs more than the whole exchange.
-fn find(text: &[u8], mark: &[u8]) -> Option<usize> {
-    let first = *mark.first()?;
-    let mut from = 0;
-    while let Some(at) = text.get(from..)?.iter().position(|byte| *byte == first) {
-        if text[from + at..].starts_with(mark) {
-            return Some(from + at);
-        }
-        from += at + 1;
-    }
-    None
 }
 
 fn join<'a>(commands: impl Iterator<Item = &'a Cmd>) -> Vec<String> {

@@ -18,12 +18,14 @@ pub mod pane;
 
 mod command;
 mod exchange;
+mod looks;
 mod server;
 mod typing;
 mod version;
 mod wire;
 
 pub use command::Cmd;
+pub use looks::{PaneLook, Shown};
 pub use typing::{Guard, Typed};
 pub use version::{MINIMUM, Version};
 
@@ -35,7 +37,10 @@ use pane::PaneRow;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::{OnceLock, atomic::AtomicBool},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicUsize},
+    },
     time::Duration,
 };
 
@@ -61,6 +66,12 @@ pub struct Tmux {
     new_enough: OnceLock<()>,
     /// Whether the server speaks another protocol, so that every call takes a `tmux` process.
     forks: AtomicBool,
+    /// Whether captures have another number of rows than their panes, so that each is marked.
+    marks: AtomicBool,
+    /// Whether this process has given the server its options.
+    prepared: AtomicBool,
+    /// How many panes there were when all were listed last.
+    panes_seen: AtomicUsize,
 }
 
 impl Tmux {
@@ -73,6 +84,9 @@ impl Tmux {
             timeout: TIMEOUT,
             new_enough: OnceLock::new(),
             forks: AtomicBool::new(false),
+            marks: AtomicBool::new(false),
+            prepared: AtomicBool::new(false),
+            panes_seen: AtomicUsize::new(0),
         };
         tmux.check_socket()?;
         Ok(tmux)
@@ -108,7 +122,7 @@ impl Tmux {
         for attempt in 0..REAP_ATTEMPTS {
             let Some(replies) = self.call(std::slice::from_ref(&list))? else { return Ok(Vec::new()) };
             found = pane::parse(&listed(&list, replies)?, with_command)?;
-            if !self.remind_of_unreaped(&found, attempt) {
+            if !self.remind_of_unreaped(found.iter(), attempt) {
                 break;
             }
         }
@@ -127,58 +141,10 @@ impl Tmux {
         Ok(rows.map(|(pane, moved)| (pane.to_owned(), moved == "1")).collect())
     }
 
-    /// A pane by its id; `None` where it is gone.
-    pub fn pane(&self, id: &str) -> Result<Option<PaneRow>> {
-        Ok(self.looks(&[id], Shown::Nothing)?.pop().and_then(|look| look.row))
-    }
-
-    /// Panes by their ids, each with what it shows, in one exchange.
-    pub fn looks(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
-        let mut looks = self.looks_once(ids, shown)?;
-        for attempt in 0..REAP_ATTEMPTS {
-            let rows: Vec<PaneRow> = looks.iter().filter_map(|look| look.row.clone()).collect();
-            if !self.remind_of_unreaped(&rows, attempt) {
-                break;
-            }
-            looks = self.looks_once(ids, shown)?;
-        }
-        Ok(looks)
-    }
-
-    fn looks_once(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
-        let mut commands = Vec::new();
-        for id in ids {
-            // Not `display-message`, which tmux 3.4 puts backslashes into. The window may have been split.
-            let itself = format!("#{{==:#{{pane_id}},{id}}}");
-            let list = Cmd::new("list-panes").args(["-t", id, "-f"]).arg(itself);
-            commands.push(list.arg("-F").arg(pane::format(shown.with_command())));
-            if let Shown::Screen = shown {
-                commands.push(Capture { pane: id, ansi: true, history: 0 }.command());
-            }
-        }
-        let each = commands.len().checked_div(ids.len()).unwrap_or(1).max(1);
-        let replies = match ids.is_empty() {
-            true => Vec::new(),
-            false => self.call(&commands)?.unwrap_or_default(),
-        };
-        let looks = ids.iter().enumerate().map(|(at, id)| {
-            let own = replies.get(at * each..(at + 1) * each).unwrap_or_default();
-            let row = match own.first() {
-                Some(Ok(bytes)) => {
-                    pane::parse(bytes, shown.with_command()).ok().and_then(|mut rows| rows.pop())
-                }
-                _ => None,
-            };
-            let screen = own.get(1).cloned().unwrap_or_else(no_server).map(without_blank_end);
-            PaneLook { row: row.filter(|row| row.pane_id == **id), screen }
-        });
-        Ok(looks.collect())
-    }
-
     /// Tells the server that a child may have ended, where a row says that it has not heard how; says whether to ask
     /// again, after a pause.
-    fn remind_of_unreaped(&self, rows: &[PaneRow], attempt: u32) -> bool {
-        let Some(row) = rows.iter().find(|row| row.pane.dead && !row.pane.reaped()) else { return false };
+    fn remind_of_unreaped<'a>(&self, mut rows: impl Iterator<Item = &'a PaneRow>, attempt: u32) -> bool {
+        let Some(row) = rows.find(|row| row.pane.dead && !row.pane.reaped()) else { return false };
         remind_of_children(row.server_pid);
         std::thread::sleep(Duration::from_millis(2 << attempt));
         true
@@ -310,31 +276,6 @@ impl Tmux {
             Err(error) => Err(Error::io("run", Path::new("tmux"), &error)),
         }
     }
-}
-
-/// How much of a pane a look takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// Its fields only.
-    Nothing,
-    /// Its fields, the program that runs in it, and its screen with colours.
-    Screen,
-}
-
-impl Shown {
-    /// Asking for the program costs three times any other field.
-    fn with_command(self) -> bool {
-        self == Self::Screen
-    }
-}
-
-/// One pane, looked at.
-#[derive(Debug, Clone)]
-pub struct PaneLook {
-    /// Its fields; `None` where it is gone.
-    pub row: Option<PaneRow>,
-    /// What it shows, where that was asked for.
-    pub screen: Reply,
 }
 
 /// One pane to capture.

@@ -5,6 +5,7 @@ use crate::{error::Result, process::Handle};
 use rustix::process::Signal;
 use std::{
     os::unix::net::UnixStream,
+    sync::atomic::Ordering,
     thread,
     time::{Duration, Instant},
 };
@@ -16,16 +17,31 @@ const GOING: Duration = Duration::from_millis(1_500);
 
 impl Tmux {
     /// Runs commands as one list and starts the server if it is not running.
+    ///
+    /// A server that this process has seen before has its options: setting one takes longer the more sessions there are,
+    /// and so does a `tmux` process.
     pub fn call_starting(&self, commands: &[Cmd]) -> Result<Reply> {
         self.check_version()?;
+        let pid = Cmd::new("display-message").args(["-p", "#{?@lisa,#{pid},0}"]);
+        let prepared = self.prepared.load(Ordering::Relaxed);
+        if prepared && let Some(reply) = self.call_atomic(&[commands, std::slice::from_ref(&pid)].concat())? {
+            // Another may have taken its place that somebody else has started.
+            if reply.as_ref().is_ok_and(|printed| printed.ends_with(b"\n0\n")) {
+                self.call(&options())?;
+            }
+            return Ok(reply.map(take_server_pid));
+        }
         let mut list = vec![Cmd::new("start-server")];
         list.extend(options());
         list.extend_from_slice(commands);
-        list.push(Cmd::new("display-message").args(["-p", "#{pid}"]));
+        list.push(pid);
         let began = Instant::now();
         loop {
             match exchange::call_starting(self, &list)? {
-                Some(Ok(printed)) => return Ok(Ok(take_server_pid(printed))),
+                Some(Ok(printed)) => {
+                    self.prepared.store(true, Ordering::Relaxed);
+                    return Ok(Ok(take_server_pid(printed)));
+                }
                 Some(Err(why)) => return Ok(Err(why)),
                 None if began.elapsed() >= self.timeout => return Err(timeout_error(self.timeout)),
                 // A server that is on its way out answers nobody, and no other can start before it is gone.
@@ -148,5 +164,7 @@ fn options() -> Vec<Cmd> {
         set("-g", "detach-on-destroy", "on"),
         set("-g", "set-titles", "off"),
         set("-g", "focus-events", "on"),
+        // Says that the others are set.
+        set("-s", "@lisa", "1"),
     ]
 }

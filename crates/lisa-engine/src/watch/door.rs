@@ -4,7 +4,7 @@
 //! or one that says that the observer does not know, looks for itself: the door saves work, nothing depends on it.
 
 use super::table::{Table, Wanted};
-use crate::api::Session;
+use crate::{api::Session, disk::Stamp};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -33,6 +33,8 @@ const QUESTION_MAX: usize = 1 << 20;
 pub(crate) enum Ask {
     /// Sessions as they are now.
     Sessions(Wanted),
+    /// A session, if the last look at it still holds.
+    Current(String),
     /// These sessions changed: look at them.
     Wake(Vec<String>),
     /// How the observer itself is.
@@ -150,6 +152,9 @@ fn answer(line: &[u8], table: &Table) -> Answer {
     match serde_json::from_slice::<Question>(line) {
         Ok(Question { protocol, ask }) if protocol == PROTOCOL => match ask {
             Ask::Sessions(wanted) => table.now(&wanted).map_or(Answer::Unknown, Answer::Sessions),
+            Ask::Current(name) => {
+                table.current(&name).map_or(Answer::Unknown, |session| Answer::Sessions(vec![session]))
+            }
             Ask::Wake(names) => {
                 names.iter().for_each(|name| table.wake(name));
                 Answer::Done
@@ -170,7 +175,8 @@ pub(crate) struct Caller {
 #[derive(Debug, Default)]
 struct Line {
     stream: Option<UnixStream>,
-    resting_until: Option<Instant>,
+    /// An observer that did not answer: until when it is not asked, and its socket.
+    silent: Option<(Instant, Option<Stamp>)>,
 }
 
 impl Caller {
@@ -184,24 +190,31 @@ impl Caller {
         let mut text = serde_json::to_vec(&question).ok()?;
         text.push(b'\n');
         let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.resting_until.is_some_and(|until| Instant::now() < until) {
+        let socket = self.socket();
+        if line.silent.is_some_and(|(until, silent)| Instant::now() < until && silent == socket) {
             return None;
         }
         // A connection to an observer that has gone since is found out by asking.
-        for stream in [line.stream.take(), UnixStream::connect(&self.path).ok()].into_iter().flatten() {
+        let anew = std::iter::once_with(|| UnixStream::connect(&self.path).ok());
+        for stream in std::iter::once(line.stream.take()).chain(anew).flatten() {
             match exchange(&stream, &text) {
                 Ok(answer) => {
                     line.stream = Some(stream);
                     return Some(answer);
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    line.resting_until = Some(Instant::now() + REST);
+                    line.silent = Some((Instant::now() + REST, socket));
                     return None;
                 }
                 Err(_) => {}
             }
         }
         None
+    }
+
+    /// The socket that is at the door now: the next observer has another.
+    fn socket(&self) -> Option<Stamp> {
+        Stamp::of(&self.path)
     }
 }
 
@@ -278,5 +291,17 @@ mod tests {
         let began = Instant::now();
         assert!(caller.ask(Ask::Health).is_none());
         assert!(began.elapsed() < PATIENCE);
+        // The next observer is asked at once.
+        let silent = caller.socket();
+        let table = Table::new(Arc::new(Bell::default()));
+        let (stop, writer) = io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&path, &table, &stop));
+            while caller.socket().is_none() || caller.socket() == silent {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(caller.ask(Ask::Health).is_some());
+            drop(writer);
+        });
     }
 }

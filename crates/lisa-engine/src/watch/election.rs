@@ -1,9 +1,9 @@
 //! Who watches: of all Lisa processes on a state directory and a socket, one.
 //!
 //! The observer holds a lock that dies with it, and writes a beat into the lock's file as often as it comes round. Every
-//! other process that stays is a candidate: it is connected to the observer, so that it knows at once when that dies, and
-//! it reads the beat, so that it sees when the observer hangs. One that hangs is deposed: its lock's file is replaced by
-//! another, which the next observer holds. Whoever finds that its own file is not the one at that path any more has lost
+//! other process that stays is a candidate: it is connected to the observer, so that it knows at once when that dies. One
+//! of them, the deputy, also looks at the beat, so that it sees when the observer hangs; the others rest, and look now and
+//! then. One that hangs is deposed: its lock's file is replaced by another, which the next observer holds. Whoever finds that its own file is not the one at that path any more has lost
 //! the office and writes nothing more. Two that believe for a moment that they watch cost time and nothing else: each
 //! change of a session is written under that session's lock, against what is written there.
 
@@ -27,16 +27,19 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// How often an observer says that it is there.
 pub(super) const BEAT: Duration = Duration::from_millis(200);
 /// An observer that has not said so for this long hangs.
-const HANGS: Duration = Duration::from_millis(700);
-/// How often a candidate looks at the beat, and how often it tries where there is no observer to be connected to.
-const LOOK: Duration = Duration::from_millis(200);
+const HANGS: Duration = Duration::from_millis(500);
+/// How often the deputy looks at the beat, and how often every other candidate does.
+const LOOK: Duration = Duration::from_millis(300);
+const LOOK_RESTING: Duration = Duration::from_secs(2);
+/// How often a candidate tries where there is no observer to be connected to, and for how long.
 const RETRY: Duration = Duration::from_millis(30);
+const RETRIES: Duration = Duration::from_secs(3);
 
 /// The office: where its lock is, and where its observer can be reached.
 #[derive(Debug, Clone)]
@@ -65,15 +68,16 @@ impl Office {
         for directory in self.lock.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
             disk::private_dir(directory)?;
         }
-        let mut pulse = Pulse { beat: self.beat(), changed: Instant::now() };
+        let mut candidacy =
+            Candidacy { beat: self.beat(), changed: Instant::now(), deputy: None, began: Instant::now() };
         loop {
             if let Some(term) = self.take()? {
                 return Ok(Some(term));
             }
-            match self.follow(stop, &mut pulse)? {
+            match self.follow(stop, &mut candidacy)? {
                 Next::TryAgain => {}
                 Next::Depose => {
-                    if let Some(term) = self.depose()? {
+                    if let Some(term) = self.depose(candidacy.beat)? {
                         return Ok(Some(term));
                     }
                 }
@@ -96,12 +100,19 @@ impl Office {
     }
 
     /// Waits until the observer is gone, hangs, or this process is to end.
-    fn follow(&self, stop: &PipeReader, pulse: &mut Pulse) -> Result<Next> {
+    fn follow(&self, stop: &PipeReader, candidacy: &mut Candidacy) -> Result<Next> {
         let connection = UnixStream::connect(&self.door).ok();
         loop {
+            if candidacy.deputy.is_none() {
+                candidacy.deputy = self.deputise()?;
+            }
+            let limit = match &connection {
+                None if candidacy.began.elapsed() < RETRIES => RETRY,
+                Some(_) if candidacy.deputy.is_none() => LOOK_RESTING,
+                _ => LOOK,
+            };
             let mut fds = vec![PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
             fds.extend(connection.as_ref().map(|c| PollFd::from_borrowed_fd(c.as_fd(), PollFlags::IN)));
-            let limit = if connection.is_some() { LOOK } else { RETRY };
             match poll(&mut fds, limit.try_into().ok().as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(Error::io("wait for", &self.lock, &error.into())),
@@ -110,21 +121,32 @@ impl Office {
                 return Ok(Next::Stop);
             }
             let beat = self.beat();
-            if beat != pulse.beat {
-                *pulse = Pulse { beat, changed: Instant::now() };
-            } else if pulse.changed.elapsed() >= HANGS {
-                pulse.changed = Instant::now();
+            let another = beat.map(|beat| beat.file) != candidacy.beat.map(|beat| beat.file);
+            if beat != candidacy.beat {
+                (candidacy.beat, candidacy.changed) = (beat, Instant::now());
+            } else if candidacy.changed.elapsed() >= HANGS {
+                candidacy.changed = Instant::now();
                 return Ok(Next::Depose);
             }
-            // Nothing is ever sent to a connection that asks nothing: what comes is its end.
-            if connection.is_none() || fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
+            // Nothing is ever sent to a connection that asks nothing: what comes is its end. One to an observer that was
+            // deposed says nothing of the next.
+            if another || connection.is_none() || fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
+                if another || connection.is_some() {
+                    candidacy.began = Instant::now();
+                }
                 return Ok(Next::TryAgain);
             }
         }
     }
 
-    /// Takes the office from an observer that hangs.
-    fn depose(&self) -> Result<Option<Term>> {
+    /// Becomes the deputy, if nobody is.
+    fn deputise(&self) -> Result<Option<File>> {
+        let file = self.open(&self.lock.with_extension("deputy"))?;
+        Ok(flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file))
+    }
+
+    /// Takes the office from an observer that hangs: it has not beaten since this.
+    fn depose(&self, beat: Option<Beat>) -> Result<Option<Term>> {
         let guard = self.open(&self.lock.with_extension("depose"))?;
         if flock(&guard, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
@@ -133,9 +155,7 @@ impl Office {
             return Ok(Some(term));
         }
         // Another candidate may have deposed it a moment ago.
-        let before = self.beat();
-        std::thread::sleep(BEAT + BEAT / 2);
-        if self.beat() != before {
+        if self.beat() != beat {
             return Ok(None);
         }
         let fresh = self.lock.with_extension("new");
@@ -158,15 +178,28 @@ impl Office {
             .map_err(|error| Error::io("open", path, &error))
     }
 
-    fn beat(&self) -> Option<Vec<u8>> {
-        disk::read(&self.lock).ok().flatten()
+    fn beat(&self) -> Option<Beat> {
+        let found = fs::metadata(&self.lock).ok()?;
+        Some(Beat { file: (found.dev(), found.ino()), written: found.modified().ok()? })
     }
 }
 
-/// The last beat that a candidate has read, and when it was new.
-struct Pulse {
-    beat: Option<Vec<u8>>,
+/// A sign of life: which file, and when it was last written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Beat {
+    file: (u64, u64),
+    written: SystemTime,
+}
+
+/// What a candidate knows.
+struct Candidacy {
+    /// The last beat that it has seen, and when that was new.
+    beat: Option<Beat>,
     changed: Instant,
+    /// The lock of the deputy, where this is the one.
+    deputy: Option<File>,
+    /// Since when it has tried to reach an observer.
+    began: Instant,
 }
 
 enum Next {
@@ -196,7 +229,7 @@ impl Term {
     /// Says that this process is there.
     pub(super) fn beat(&self) {
         let beat = format!("{} {:020}\n", std::process::id(), self.beats.fetch_add(1, Ordering::Relaxed));
-        // A disk that is full must not cost the office: candidates that depose it for that find the same disk.
+        // Written over what is there: that works on a full disk, too.
         let _ = self.file.write_all_at(beat.as_bytes(), 0);
     }
 }
@@ -247,6 +280,15 @@ mod tests {
         assert!(next.holds() && !hung.holds());
         drop(hung);
         assert!(office(dir.path()).take().unwrap().is_none(), "the office of the next is not lost with it");
+    }
+
+    #[test]
+    fn one_candidate_is_the_deputy_until_it_goes() {
+        let dir = state();
+        let deputy = office(dir.path()).deputise().unwrap().unwrap();
+        assert!(office(dir.path()).deputise().unwrap().is_none());
+        drop(deputy);
+        assert!(office(dir.path()).deputise().unwrap().is_some());
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::{
 };
 
 /// Files of a session's directory that tell about it. Whatever else is in there a look itself writes.
-const HOOKS: &str = "hooks.jsonl";
+pub(super) const HOOKS: &str = "hooks.jsonl";
 const META: &str = "meta.json";
-const TELLING: &[&str] = &["done", "heartbeat"];
+pub(super) const TELLING: &[&str] = &["done", "heartbeat"];
 
 /// Which session a path tells about.
 #[derive(Debug, Default)]

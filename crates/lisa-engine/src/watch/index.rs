@@ -1,10 +1,14 @@
 //! The sessions that the observer watches, found by name and by the key under which the kernel tells of them.
 
+use super::{
+    files::{HOOKS, TELLING},
+    stamps::Stamps,
+};
 use crate::{
     session::{Folder, Meta},
     words::StateName,
 };
-use std::{collections::HashMap, time::Instant};
+use std::{collections::HashMap, path::PathBuf, time::Instant};
 
 /// A session that is watched.
 #[derive(Debug)]
@@ -24,6 +28,17 @@ pub(super) struct Watched {
     pub(super) moved: bool,
     /// When it is looked at anyway.
     pub(super) tick: Option<Instant>,
+    /// The agent's own files that tell about it, and how they and those of its directory were before the last look.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) stamps: Option<Stamps>,
+}
+
+impl Watched {
+    /// Every file that tells about it, as it is now.
+    pub(super) fn stamped(&self) -> Stamps {
+        let own = TELLING.iter().chain([&HOOKS]).map(|name| self.folder.file(name));
+        Stamps::of(own.chain(self.files.iter().cloned()))
+    }
 }
 
 /// All of them.
@@ -59,6 +74,8 @@ impl Index {
             terminal_heard: false,
             moved: false,
             tick: None,
+            files: Vec::new(),
+            stamps: None,
         };
         self.sessions.insert(name, watched);
         before

@@ -25,6 +25,8 @@ use std::{
 
 /// How long a writer waits for another.
 const LOCK_LIMIT: Duration = Duration::from_secs(5);
+/// How much of a segment's end is read, until what is looked for stands in it: mostly the last few lines are.
+const TAILS: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, u64::MAX];
 /// The journal is dropped in pieces of this fraction of its limit.
 const SEGMENTS: u64 = 8;
 
@@ -133,7 +135,7 @@ impl Journal {
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| Error::io("append to", &path, &error))?;
-        self.drop_old(&segments);
+        self.drop_old(&segments, first_new + written.len() as u64);
         Ok(written)
     }
 
@@ -152,9 +154,8 @@ impl Journal {
         let begin = segments.iter().rposition(|segment| segment.first <= since + 1).unwrap_or(0);
         for segment in segments.get(begin..).unwrap_or_default() {
             // Another process dropped it since the list was made: what was in it is missed, and that must be said.
-            let Some(bytes) = disk::read(&segment.path)? else { return self.read(since, limit, pass) };
-            let lines = disk::whole_lines(&bytes).0;
-            for line in &lines[segment.seen(&lines, since)..] {
+            let Some(bytes) = segment.after(since)? else { return self.read(since, limit, pass) };
+            for line in disk::whole_lines(&bytes).0 {
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else { continue };
                 if entry.event.cursor <= since {
                     continue;
@@ -181,7 +182,7 @@ impl Journal {
         let begin = segments.iter().rposition(|segment| segment.first <= since + 1).unwrap_or(0);
         let mut ids = HashSet::new();
         for segment in segments.get(begin..).unwrap_or_default() {
-            let bytes = disk::read(&segment.path)?.unwrap_or_default();
+            let bytes = segment.after(since)?.unwrap_or_default();
             for line in disk::whole_lines(&bytes).0.into_iter().rev() {
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else { continue };
                 if entry.event.cursor <= since {
@@ -212,13 +213,11 @@ impl Journal {
     }
 
     /// Drops whole segments from the front until the rest is within the limits. The last one always stays.
-    fn drop_old(&self, segments: &[Segment]) {
+    fn drop_old(&self, segments: &[Segment], next: u64) {
         let size = |segment: &Segment| fs::metadata(&segment.path).map_or(0, |found| found.len());
-        let Some(last) = segments.last() else { return };
         let mut bytes: u64 = segments.iter().map(size).sum();
-        let mut lines =
-            last.next_cursor().map_or(0, |(next, _)| next) - segments.first().map_or(0, |s| s.first);
-        for (index, segment) in segments.iter().enumerate().take(segments.len() - 1) {
+        let mut lines = next - segments.first().map_or(next, |segment| segment.first);
+        for (index, segment) in segments.iter().enumerate().take(segments.len().saturating_sub(1)) {
             let age = fs::metadata(&segment.path)
                 .and_then(|found| found.modified())
                 .ok()
@@ -287,6 +286,12 @@ struct Numbered {
     cursor: u64,
 }
 
+impl Numbered {
+    fn of(line: &[u8]) -> Option<u64> {
+        serde_json::from_slice::<Self>(line).ok().map(|line| line.cursor)
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Segment {
     first: u64,
@@ -294,32 +299,45 @@ struct Segment {
 }
 
 impl Segment {
-    /// How many of its lines somebody who has read up to `since` need not even parse: a line is an event, and
-    /// cursors have no gaps. Where that does not hold, none.
-    fn seen(&self, lines: &[&[u8]], since: u64) -> usize {
-        let count = usize::try_from((since + 1).saturating_sub(self.first)).unwrap_or(usize::MAX);
-        let last_seen = count.min(lines.len()).checked_sub(1).and_then(|last| lines.get(last));
-        match last_seen.map(|line| serde_json::from_slice::<Entry>(line)) {
-            Some(Ok(last)) if last.event.cursor <= since => count.min(lines.len()),
-            _ => 0,
+    /// The end of it that holds everything after a cursor, from the beginning of a line on; `None` where it was dropped.
+    fn after(&self, since: u64) -> Result<Option<Vec<u8>>> {
+        if since < self.first {
+            return disk::read(&self.path);
+        }
+        for tail in TAILS {
+            let Some(length) = self.length()? else { return Ok(None) };
+            let from = length.saturating_sub(tail);
+            let Some(mut bytes) = disk::read_at(&self.path, from, u64::MAX)? else { return Ok(None) };
+            if from == 0 {
+                return Ok(Some(bytes));
+            }
+            // The first line is most likely the end of one.
+            let begin = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+            bytes.drain(..begin);
+            let first = disk::whole_lines(&bytes).0.into_iter().find_map(Numbered::of);
+            if first.is_some_and(|cursor| cursor <= since + 1) {
+                return Ok(Some(bytes));
+            }
+        }
+        disk::read(&self.path)
+    }
+
+    fn length(&self) -> Result<Option<u64>> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &self.path, &error)),
         }
     }
 
     /// The cursor of the next event, and how many bytes of whole lines there are.
     fn next_cursor(&self) -> Result<(u64, u64)> {
-        let io = |error: &std::io::Error| Error::io("read", &self.path, error);
-        let length = match fs::metadata(&self.path) {
-            Ok(found) => found.len(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((self.first, 0)),
-            Err(error) => return Err(io(&error)),
-        };
-        // The last whole line stands in the last few KiB, unless it is a giant.
-        for tail in [4 << 10, 1 << 20, u64::MAX] {
+        let Some(length) = self.length()? else { return Ok((self.first, 0)) };
+        for tail in TAILS {
             let from = length.saturating_sub(tail);
             let bytes = disk::read_at(&self.path, from, u64::MAX)?.unwrap_or_default();
             let (lines, used) = disk::whole_lines(&bytes);
-            let last = lines.iter().rev().find_map(|line| serde_json::from_slice::<Numbered>(line).ok());
-            if let Some(Numbered { cursor }) = last {
+            if let Some(cursor) = lines.into_iter().rev().find_map(Numbered::of) {
                 return Ok((cursor + 1, from + used as u64));
             }
             if from == 0 {
@@ -385,6 +403,23 @@ mod tests {
         assert_eq!((cursors(&first), first.cursor, first.more), (vec![1, 2], 2, true));
         let rest = journal.read(first.cursor, 10, |_| true).unwrap();
         assert_eq!((cursors(&rest), rest.more), (vec![3], false));
+    }
+
+    #[test]
+    fn a_reader_gets_the_same_whether_the_end_of_a_segment_or_all_of_it_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = journal(dir.path(), 100_000);
+        // Lines of very different lengths, so that every tail that is tried cuts one somewhere.
+        for id in 1..=200_u64 {
+            let mut entry = entry(&id.to_string());
+            entry.event.detail = "x".repeat(usize::try_from(id * id % 4_099).unwrap());
+            journal.append(&[entry], id - 1).unwrap();
+        }
+        assert!(fs::metadata(&journal.segments().unwrap()[0].path).unwrap().len() > TAILS[1]);
+        for since in 0..=200 {
+            let read = journal.read(since, 1000, |_| true).unwrap();
+            assert_eq!(cursors(&read), (since + 1..=200).collect::<Vec<_>>());
+        }
     }
 
     #[test]

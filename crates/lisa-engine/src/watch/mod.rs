@@ -16,6 +16,7 @@ mod files;
 mod index;
 mod observer;
 mod parking;
+mod stamps;
 mod stream;
 mod table;
 mod waits;
@@ -208,6 +209,17 @@ impl Engine {
     /// These sessions as the observer knows them; `None` where nobody is the observer, or it does not know.
     pub(crate) fn observed(&self, wants: &[Want]) -> Option<Vec<Session>> {
         self.observed_as(Wanted::Named(wants.to_vec()))
+    }
+
+    /// A session as the observer knows it, if its last look at it still holds.
+    pub(crate) fn current(&self, name: &str) -> Option<Session> {
+        if let Some(table) = self.own_table().filter(|table| table.leads()) {
+            return table.current(name);
+        }
+        match self.observer().ask(self, Ask::Current(name.to_owned()))? {
+            Answer::Sessions(sessions) => sessions.into_iter().next(),
+            _ => None,
+        }
     }
 
     /// Tells the observer that this process has changed a session, which no event tells.

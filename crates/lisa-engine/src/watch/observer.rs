@@ -9,10 +9,11 @@ use super::{
     election::{BEAT, Term},
     files::Files,
     index::{Index, Watched},
-    table::Table,
+    table::{Known, Table},
     wake::{Bell, Reason, Woken},
 };
 use crate::{
+    api::Session,
     engine::{Engine, is_gone},
     error::{Error, Result},
     judge::Judged,
@@ -29,8 +30,10 @@ use std::{
 
 /// How many sessions are looked at in one go: others that ring meanwhile are not kept waiting for long.
 const CHUNK: usize = 16;
-/// How often a session is looked at that is only just starting, or that cannot be watched as it should be.
+/// How often a session is looked at that is being made, says nothing, or cannot be watched as it should be.
 const SOON: Duration = Duration::from_secs(1);
+/// How long at most a session is left alone that is at work and says nothing.
+const PATIENCE_MOST: Duration = Duration::from_secs(60);
 /// How often all panes are asked for, with nothing to watch and for each pane more.
 const SWEEP: Duration = Duration::from_secs(2);
 const SWEEP_EACH: Duration = Duration::from_millis(10);
@@ -44,7 +47,7 @@ pub(super) struct Observer<'a> {
     table: &'a Table,
     index: Index,
     files: Files,
-    sentinel: Sentinel,
+    sentinel: Arc<Sentinel>,
     bursts: Bursts,
     ticks: BTreeSet<(Instant, String)>,
     /// Sessions that nobody has looked at in this term.
@@ -62,6 +65,8 @@ impl<'a> Observer<'a> {
         let rings = Arc::clone(bell);
         let sentinel = Sentinel::start(move |sight| rings.saw(sight))
             .map_err(|error| Error::io("watch", Path::new("processes"), &error))?;
+        let sentinel = Arc::new(sentinel);
+        table.listens(Arc::clone(&sentinel));
         // Makes the directories that are to be watched.
         engine.store()?;
         let sessions = engine.config().state_dir.join("sessions");
@@ -120,7 +125,12 @@ impl<'a> Observer<'a> {
         };
         for sight in woken.sights {
             match sight {
-                Sight::Output(key) => self.bursts.heard(key, now),
+                Sight::Output(key) => {
+                    self.bursts.heard(key, now);
+                    if let Some(watched) = self.index.by_key(key) {
+                        self.table.told(&watched.meta.name, now);
+                    }
+                }
                 // Every session has ended with it, whatever its process does.
                 Sight::Ended(SERVER) => {
                     self.server = None;
@@ -244,6 +254,14 @@ impl<'a> Observer<'a> {
             return;
         }
         let began = Instant::now();
+        for (name, reason) in due {
+            if reason.tells() {
+                self.table.told(name, began);
+            }
+            if let Some(watched) = self.index.get_mut(name) {
+                watched.stamps = Some(watched.stamped());
+            }
+        }
         match self.engine.look_into_all(sessions) {
             Ok(looked) => {
                 for (sighting, judged) in looked {
@@ -328,6 +346,9 @@ impl<'a> Observer<'a> {
         let hears_files = self.files.hears(sighting.folder.path());
         let rings = self.rings_by_itself(&sighting.meta.agent);
         let Some(watched) = self.index.get_mut(name) else { return };
+        // Files that this look was the first to read have no stamp from before.
+        let stamps = watched.stamps.take().filter(|_| watched.files == judged.files);
+        watched.files.clone_from(&judged.files);
         watched.state = Some(state);
         watched.looked = Some(at);
         let mut trouble = (!hears_files).then(|| "its directory cannot be watched".to_owned());
@@ -355,15 +376,25 @@ impl<'a> Observer<'a> {
             watched.process_heard = false;
             watched.terminal_heard = false;
         }
+        let heard = trouble.is_none() && (!alive || (watched.process_heard && watched.terminal_heard));
         let pause = match state {
             _ if trouble.is_some() && alive => Some(SOON),
-            StateName::Starting | StateName::Unknown => Some(SOON),
-            StateName::Working | StateName::Stalled => Some(self.scan),
+            StateName::Unknown => Some(SOON),
+            // Its pane is being made.
+            StateName::Starting if !alive => Some(SOON),
+            StateName::Starting | StateName::Working | StateName::Stalled => Some(self.patience(&session)),
             _ => None,
         };
         self.table.trouble(name, trouble);
         self.set_tick(name, pause.map(|pause| at + pause));
-        self.table.put(session, at, judged.record.noted);
+        self.table.put(Known {
+            session,
+            at,
+            noted: judged.record.noted,
+            stamps,
+            heard,
+            passing: pause.is_some(),
+        });
     }
 
     fn watch_server(&mut self, pid: u32) {
@@ -379,6 +410,11 @@ impl<'a> Observer<'a> {
             self.ticks.remove(&(before, name.to_owned()));
         }
         self.ticks.extend(at.map(|at| (at, name.to_owned())));
+    }
+
+    /// How long a session is left alone in which nothing happens: the longer nothing has, the longer.
+    fn patience(&self, session: &Session) -> Duration {
+        self.scan.max(Duration::from_millis(session.idle_ms / 8)).min(self.scan.max(PATIENCE_MOST))
     }
 
     /// Whether the agent's own hooks ring for everything that matters.

@@ -1,17 +1,25 @@
 //! What the observer knows: every session as it was last judged, for whoever asks.
 
-use super::wake::{Bell, Reason};
-use crate::api::Session;
+use super::{
+    stamps::Stamps,
+    wake::{Bell, Reason},
+};
+use crate::{api::Session, process::Sentinel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 /// How long somebody who asks waits for looks that are due.
 const SETTLE: Duration = Duration::from_millis(250);
+/// How long a session must have been left in peace for its verdict to hold until something tells of it: longer than any
+/// channel lags behind another.
+const PEACE: Duration = Duration::from_secs(5);
+/// For how long a verdict holds that time alone may change.
+const PASSING: Duration = Duration::from_secs(1);
 
 /// Which sessions somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,14 +57,27 @@ impl Wanted {
 
 /// A session as it was judged.
 #[derive(Debug)]
-struct Judged {
-    session: Session,
-    at: Instant,
+pub(super) struct Known {
+    pub(super) session: Session,
+    pub(super) at: Instant,
     /// How many events of its run were noted by then.
-    noted: u64,
+    pub(super) noted: u64,
+    /// The files that it was judged by, as they were before they were read.
+    pub(super) stamps: Option<Stamps>,
+    /// Whether everything that can change it is heard of.
+    pub(super) heard: bool,
+    /// Whether time alone may change it.
+    pub(super) passing: bool,
 }
 
-impl Judged {
+impl Known {
+    /// Whether it is still so at a moment, unless something has told of it since.
+    fn holds(&self, told: Option<Instant>, now: Instant) -> bool {
+        self.heard
+            && told.is_none_or(|told| told + PEACE <= self.at)
+            && (!self.passing || now.saturating_duration_since(self.at) < PASSING)
+    }
+
     /// Whether an event with this id came later.
     fn is_older_than(&self, event: &str) -> bool {
         let Some((run, number)) = event.rsplit_once(':') else { return false };
@@ -77,7 +98,11 @@ struct Sessions {
     leading: bool,
     /// Whether it has looked at every session.
     complete: bool,
-    judged: BTreeMap<String, Judged>,
+    judged: BTreeMap<String, Known>,
+    /// When something last told of a session.
+    told: HashMap<String, Instant>,
+    /// What hears of processes and terminals.
+    sentinel: Option<Arc<Sentinel>>,
     /// What cannot be watched, and why.
     troubles: BTreeMap<String, String>,
 }
@@ -91,13 +116,19 @@ impl Table {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was judged at a moment, after so many events of the run.
-    pub(super) fn put(&self, session: Session, at: Instant, noted: u64) {
-        self.sessions().judged.insert(session.name.clone(), Judged { session, at, noted });
+    /// Keeps what was judged.
+    pub(super) fn put(&self, judged: Known) {
+        self.sessions().judged.insert(judged.session.name.clone(), judged);
     }
 
-    /// Has sessions looked at, because somebody knows that they changed.
+    /// Something has told of a session.
+    pub(super) fn told(&self, name: &str, at: Instant) {
+        self.sessions().told.insert(name.to_owned(), at);
+    }
+
+    /// Has a session looked at, because somebody knows that it changed.
     pub(super) fn wake(&self, name: &str) {
+        self.told(name, Instant::now());
         self.bell.wake(name, Reason::Request);
     }
 
@@ -105,12 +136,18 @@ impl Table {
     pub(super) fn remove(&self, name: &str) {
         let mut sessions = self.sessions();
         sessions.judged.remove(name);
+        sessions.told.remove(name);
         sessions.troubles.remove(name);
     }
 
     /// This process has become the observer.
     pub(super) fn begin(&self) {
         *self.sessions() = Sessions { leading: true, ..Sessions::default() };
+    }
+
+    /// What hears of processes and terminals from now on.
+    pub(super) fn listens(&self, sentinel: Arc<Sentinel>) {
+        self.sessions().sentinel = Some(sentinel);
     }
 
     /// Whether this process is the observer.
@@ -171,7 +208,7 @@ impl Table {
         if !sessions.complete {
             return None;
         }
-        let aged = |judged: &Judged| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
+        let aged = |judged: &Known| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
         let mut found: Vec<Session> = match wanted {
             Wanted::All => sessions.judged.values().map(aged).collect(),
             Wanted::Named(wants) => {
@@ -186,6 +223,26 @@ impl Table {
 }
 
 impl Table {
+    /// A session as it is at this moment, if the last look at it still holds: nothing has told of it since, and nothing is
+    /// on its way. `None` where only a look can say.
+    pub(crate) fn current(&self, name: &str) -> Option<Session> {
+        let now = Instant::now();
+        let sessions = self.sessions();
+        let judged = sessions.judged.get(name).filter(|_| sessions.complete)?;
+        let told = sessions.told.get(name).copied();
+        if !judged.holds(told, now) {
+            // A look from now on would hold: the next one who asks gets it.
+            if judged.heard && told.is_none_or(|told| told + PEACE <= now) {
+                self.bell.wake(name, Reason::Request);
+            }
+            return None;
+        }
+        let quiet = self.bell.is_quiet(name)
+            && sessions.sentinel.as_ref().is_some_and(|sentinel| !sentinel.is_pending())
+            && judged.stamps.as_ref().is_some_and(Stamps::hold);
+        quiet.then(|| aged(judged.session.clone(), now.saturating_duration_since(judged.at)))
+    }
+
     /// The sessions of which the asker has read something that came after their last look.
     fn outdated(&self, wanted: &Wanted) -> Vec<String> {
         let Wanted::Named(wants) = wanted else { return Vec::new() };
@@ -225,6 +282,11 @@ mod tests {
         .unwrap()
     }
 
+    fn judged(name: &str, at: Instant) -> Known {
+        let stamps = Some(Stamps::of(std::iter::empty()));
+        Known { session: session(name), at, noted: 3, stamps, heard: true, passing: false }
+    }
+
     fn names(found: Option<Vec<Session>>) -> Option<Vec<String>> {
         found.map(|sessions| sessions.into_iter().map(|session| session.name).collect())
     }
@@ -233,8 +295,8 @@ mod tests {
     fn nothing_is_said_before_every_session_was_looked_at_nor_of_one_whose_look_is_due() {
         let bell = Arc::new(Bell::default());
         let table = Table::new(Arc::clone(&bell));
-        table.put(session("b"), Instant::now(), 3);
-        table.put(session("a"), Instant::now(), 3);
+        table.put(judged("b", Instant::now()));
+        table.put(judged("a", Instant::now()));
         assert_eq!(table.now(&Wanted::All), None);
         table.complete();
         assert_eq!(names(table.now(&Wanted::All)).unwrap(), ["a", "b"]);
@@ -252,7 +314,7 @@ mod tests {
     fn one_of_which_something_newer_was_read_is_looked_at_before_it_is_answered() {
         let bell = Arc::new(Bell::default());
         let table = Table::new(Arc::clone(&bell));
-        table.put(session("a"), Instant::now(), 3);
+        table.put(judged("a", Instant::now()));
         table.complete();
         let ask = |event: &str| {
             table.now(&Wanted::Named(vec![Want { name: "a".into(), event: Some(event.to_owned()) }]))
@@ -262,6 +324,60 @@ mod tests {
         }
         assert_eq!(ask("r:4"), None, "nobody looks here");
         assert_eq!(bell.sleep(Instant::now()).sessions["a"], Reason::Request);
+    }
+
+    #[test]
+    fn the_last_look_holds_until_something_tells_of_the_session() {
+        let bell = Arc::new(Bell::default());
+        let table = Table::new(Arc::clone(&bell));
+        let now = Instant::now();
+        let ago = |time: Duration| now.checked_sub(time).unwrap();
+        let says = || table.current("a").is_some();
+        table.begin();
+        table.listens(Arc::new(Sentinel::start(|_| {}).unwrap()));
+        table.put(judged("a", now));
+        assert!(!says(), "not every session was looked at");
+        table.complete();
+        assert!(says());
+        table.told("a", ago(Duration::from_secs(1)));
+        assert!(!says(), "one channel may lag behind the other");
+        assert!(bell.sleep(Instant::now()).sessions.is_empty(), "and a look would still be too early");
+        table.told("a", ago(PEACE));
+        assert!(says());
+        table.put(Known { at: ago(Duration::from_secs(1)), ..judged("a", now) });
+        assert!(!says());
+        let woken = bell.sleep(Instant::now());
+        assert!(woken.sessions.contains_key("a"), "it is looked at for the next one");
+        bell.looked(woken.sessions.keys());
+        table.put(judged("a", now));
+        assert!(says());
+        bell.wake("a", Reason::Hook);
+        assert!(!says(), "a hook has rung");
+        let woken = bell.sleep(Instant::now());
+        assert!(!says(), "it is being looked at");
+        bell.looked(woken.sessions.keys());
+        table.put(Known { passing: true, ..judged("a", now) });
+        assert!(says());
+        table.put(Known { passing: true, ..judged("a", ago(PASSING)) });
+        assert!(!says(), "time may have changed it");
+        bell.looked(bell.sleep(Instant::now()).sessions.keys());
+        table.put(Known { heard: false, ..judged("a", now) });
+        assert!(!says(), "nobody hears of it");
+    }
+
+    #[test]
+    fn a_file_that_was_written_and_has_not_rung_yet_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let hooks = dir.path().join("hooks.jsonl");
+        let table = Table::new(Arc::new(Bell::default()));
+        table.begin();
+        table.listens(Arc::new(Sentinel::start(|_| {}).unwrap()));
+        table.complete();
+        let stamps = Some(Stamps::of([hooks.clone()].into_iter()));
+        table.put(Known { stamps, ..judged("a", Instant::now()) });
+        assert!(table.current("a").is_some());
+        std::fs::write(&hooks, "x").unwrap();
+        assert!(table.current("a").is_none());
     }
 
     #[test]

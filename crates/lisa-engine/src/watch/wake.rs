@@ -32,6 +32,11 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
+    /// Whether something has told of the session, instead of somebody just wanting to know.
+    pub(crate) const fn tells(self) -> bool {
+        !matches!(self, Self::Request | Self::Tick)
+    }
+
     /// The word in traces.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -63,6 +68,8 @@ struct Board {
     looking: BTreeMap<String, Instant>,
     /// What the sentinel told.
     sights: Vec<Sight>,
+    /// Whether the observer has taken sights and not made up its mind about them yet.
+    weighing: bool,
     /// Whether sessions may have come or gone without being named.
     rebuild: bool,
     stop: bool,
@@ -133,6 +140,7 @@ impl Bell {
     /// Sleeps until something rings or `until`; what is taken counts as being looked at until [`Bell::looked`].
     pub(super) fn sleep(&self, until: Instant) -> Woken {
         let mut board = self.board();
+        board.weighing = false;
         while board.woken.is_empty() && board.sights.is_empty() && !board.rebuild && !board.stop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -143,6 +151,7 @@ impl Bell {
         let woken = std::mem::take(&mut board.woken);
         let now = Instant::now();
         board.looking.extend(woken.keys().map(|name| (name.clone(), now)));
+        board.weighing = !board.sights.is_empty();
         Woken {
             sessions: woken.into_iter().map(|(name, (reason, _))| (name, reason)).collect(),
             sights: std::mem::take(&mut board.sights),
@@ -159,6 +168,16 @@ impl Bell {
         });
         drop(board);
         self.settled.notify_all();
+    }
+
+    /// Whether nothing is on its way that could be about a session.
+    pub(super) fn is_quiet(&self, session: &str) -> bool {
+        let board = self.board();
+        board.sights.is_empty()
+            && !board.weighing
+            && !board.rebuild
+            && !board.woken.contains_key(session)
+            && !board.looking.contains_key(session)
     }
 
     /// Waits until nothing is left to be looked at that had rung before this call; says whether that came in time.

@@ -62,7 +62,7 @@ impl SimplePluginCommand for Status {
     ) -> Result<Value, LabeledError> {
         let lisa = Lisa::open(interface, call)?;
         let sessions = Names::read(call, 0, input)?.required(call.head)?.into_iter().map(|named| {
-            let session = lisa.engine.status(&SessionRequest { session: named.name }).at(named.span)?;
+            let session = lisa.engine.look(&SessionRequest { session: named.name }).at(named.span)?;
             Ok(convert::session(&session, call.head))
         });
         Ok(Value::list(sessions.collect::<Result<_, LabeledError>>()?, call.head))
