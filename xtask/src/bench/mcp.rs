@@ -57,6 +57,9 @@ const MEANWHILE: Duration = Duration::from_secs(15);
 /// Arguments that the server refuses before it does anything: what is left is the way there and back.
 const REFUSED: (&str, &str) = ("wait_sessions", r#"{"timeout_s":-1}"#);
 
+/// For how long nothing has told of a session before it is asked about, so that the observer's last look at it holds.
+const AT_REST: Duration = Duration::from_secs(6);
+
 /// Who is the observer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Observer {
@@ -119,6 +122,7 @@ impl Trial<'_> {
         let watches = another.as_ref().map_or(server.pid(), watcher::Watcher::pid);
         until_observer(self.context, &caller, watches)?;
         come_to_rest(self.context, &[server.pid()], Instant::now())?;
+        pause(self.context, AT_REST)?;
         let status = self.calls(&mut server, idler, report)?;
         let list = self.lists(&mut server)?;
         let (sessions, who) = (self.sessions, Some(self.observer));
@@ -142,8 +146,7 @@ impl Trial<'_> {
     fn calls(&self, server: &mut Server, idler: &Path, report: &mut Report) -> Result<Samples> {
         let mut tmux = Control::attach(&self.stage.socket())?;
         let mut idle = Server::start(idler, &self.stage.caller())?;
-        let [mut trips, mut nothing, mut refusals, mut status] =
-            [Samples::default(), Samples::default(), Samples::default(), Samples::default()];
+        let [mut trips, mut nothing, mut refusals, mut status, mut looked] = [const { Samples::new() }; 5];
         let last = json!({ "session": numbered(self.sessions) });
         let refused: Value = serde_json::from_str(REFUSED.1).unwrap_or_default();
         for _ in 0..CALLS {
@@ -161,11 +164,15 @@ impl Trial<'_> {
             let began = Instant::now();
             server.call("session_status", &last)?;
             status.add(began.elapsed());
+            let began = Instant::now();
+            server.call("explain_session", &last)?;
+            looked.add(began.elapsed());
         }
         let (sessions, who) = (self.sessions, Some(self.observer));
         row(report, ("one tmux round trip", who), sessions, &trips, None);
         row(report, ("a tool that does nothing", who), sessions, &nothing, None);
         row(report, ("a call that is refused", who), sessions, &refusals, None);
+        row(report, ("explain_session, a look each", who), sessions, &looked, None);
         if let (Some(status), Some(nothing), Some(trip)) = (status.p50(), nothing.p50(), trips.p50()) {
             let name = format!(
                 "session_status to doing nothing and a tmux round trip, {sessions} sessions, observer {}",

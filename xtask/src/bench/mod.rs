@@ -11,6 +11,7 @@ mod send;
 mod soak;
 mod stats;
 mod sweep;
+mod takeover;
 mod trial;
 mod usage;
 mod watcher;
@@ -43,6 +44,11 @@ const BENCHES: &[Bench] = &[
         name: "react",
         what: "how long after a change does a waiting caller know?",
         run: Some(react::run),
+    },
+    Bench {
+        name: "takeover",
+        what: "how long does nobody watch when the observer dies or hangs?",
+        run: Some(takeover::run),
     },
     Bench { name: "resident", what: "what do processes that watch N agents use?", run: Some(resident::run) },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },

@@ -19,7 +19,7 @@ use crate::{
     tools::{self, Release},
 };
 use lisa_engine::{
-    api::{AnswerRequest, KillRequest, SendRequest, Session, SessionRequest, WaitRequest},
+    api::{AnswerRequest, KillRequest, ReadRequest, SendRequest, Session, SessionRequest, View, WaitRequest},
     engine::{Cancel, Engine},
     words::StateName,
 };
@@ -237,7 +237,24 @@ impl Lane<'_> {
         let sent = self.engine.send(&request)?;
         let (receipt, state) = (sent.receipt, sent.state);
         let why = format!("{}: {:?}, {:?}", self.name, receipt.delivered, receipt.refusal);
-        receipt.turn.ok_or_else(|| Failure::new(format!("a prompt was not taken by {why}; it is {state}")))
+        receipt.turn.ok_or_else(|| {
+            Failure::new(format!("a prompt was not taken by {why}; it is {state}\n{}", self.told()))
+        })
+    }
+
+    /// What the session's last events and its rules say, for whoever has to find out what went wrong.
+    fn told(&self) -> String {
+        let request = ReadRequest {
+            session: self.name.clone(),
+            view: View::Events,
+            max_lines: Some(500),
+            ..ReadRequest::default()
+        };
+        let events = self.engine.read(&request).map(|read| read.text).unwrap_or_default();
+        let lines: Vec<&str> = events.lines().rev().take(12).collect();
+        let why = self.engine.explain(&SessionRequest { session: self.name.clone() });
+        let why = why.map(|why| format!("{}: {:?}", why.rule, why.evidence_for)).unwrap_or_default();
+        format!("{why}\n{}", lines.join("\n"))
     }
 
     /// Comes back when the session is known to be in this state, or a turn of it to have ended, and says when that was.

@@ -7,6 +7,10 @@ use std::time::Duration;
 pub(super) struct Samples(Vec<f64>);
 
 impl Samples {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     /// Adds a duration, kept in milliseconds.
     pub(super) fn add(&mut self, took: Duration) {
         self.0.push(took.as_secs_f64() * 1000.0);
