@@ -1,7 +1,7 @@
 //! One look's evidence, and the questions that the rules ask of it.
 
 use crate::evidence::{Claim, Evidence, Source};
-use crate::memory::{Ask, Memory};
+use crate::memory::{Ask, Fold, Memory};
 use crate::observation::{At, Observation};
 use crate::profile::{AskKind, Profile};
 use crate::prompt;
@@ -109,13 +109,20 @@ impl<'a> Case<'a> {
     /// When an event channel came to say what it says about the turn. A turn that runs was told of when it was opened:
     /// a late sign of life does not open again what another channel has closed since.
     fn told_at(&self, item: &Evidence) -> At {
-        let fold = match item.source {
-            Source::Hook => &self.memory.hooks,
-            Source::Notify => &self.memory.notify,
-            Source::Transcript => &self.memory.transcript,
-            _ => return item.since,
-        };
-        if matches!(item.claim, Claim::Working { .. }) { fold.phase_at } else { item.since }
+        match self.fold(item.source) {
+            Some(fold) if matches!(item.claim, Claim::Working { .. }) => fold.phase_at,
+            _ => item.since,
+        }
+    }
+
+    /// What the lines of an event channel amount to; other sources have none.
+    pub(crate) fn fold(&self, source: Source) -> Option<&'a Fold> {
+        match source {
+            Source::Hook => Some(&self.memory.hooks),
+            Source::Notify => Some(&self.memory.notify),
+            Source::Transcript => Some(&self.memory.transcript),
+            _ => None,
+        }
     }
 
     /// Whether the conversation on the screen ends in a prompt that nothing has finished yet.

@@ -5,6 +5,7 @@
 
 use crate::case::{Case, Decided, Ruling, SETTLED_MS};
 use crate::evidence::{Claim, Evidence, Source};
+use crate::memory::Fold;
 use crate::observation::Mode;
 use crate::sensors::OUTPUT_STALE_MS;
 use crate::words::{Activity, Exit, ExitKind, State};
@@ -301,8 +302,11 @@ fn just_sent(case: &Case<'_>) -> Ruling {
     }
     let later = case.evidence.iter().find(|item| {
         let ends = matches!(item.claim, Claim::TurnOver { .. } | Claim::Failed { .. } | Claim::Interrupted);
+        let about_it = |fold: &Fold| fold.tells_of_turn_since(sent.since);
         // A state file that has only just appeared says nothing about the prompt.
-        ends && item.source != Source::Native && item.since > sent.since
+        ends && item.source != Source::Native
+            && item.since > sent.since
+            && case.fold(item.source).is_none_or(about_it)
     });
     if let Some(later) = later {
         return Err(format!("the {} has said {} since", later.source.as_str(), later.claim.word()).into());

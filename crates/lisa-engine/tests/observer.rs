@@ -119,6 +119,23 @@ fn send(engine: &Engine, session: &str, text: &str) -> String {
     turn.unwrap_or_else(|| panic!("not sent: {:?}", sent.receipt))
 }
 
+/// A short turn, from its prompt to the last that the agent tells of it: its hooks run beside it and may come late.
+fn one_turn(engine: &Engine, name: &str) -> String {
+    let turn = send(engine, name, "!think 30ms ; !say done");
+    let now = || engine.status(&SessionRequest { session: name.into() }).unwrap();
+    let ended = || {
+        let session = now();
+        let told = session.signals.as_ref().is_some_and(|signals| signals["last_hook"] == "Stop");
+        told && session.state == StateName::Ready && session.turn.as_ref() == Some(&turn)
+    };
+    if !until(SHORT, ended) {
+        let events = written(engine, 0).into_iter().rev().filter(|event| event.session == name).take(12);
+        let told: Vec<String> = events.map(|event| format!("{event:?}")).collect();
+        panic!("{turn} did not end: {:?}\n{}", now(), told.join("\n"));
+    }
+    turn
+}
+
 fn turn_ended(engine: &Engine, session: &str, turn: &str) -> WaitResponse {
     let request = WaitRequest {
         sessions: vec![session.into()],
@@ -177,14 +194,7 @@ fn an_observer_that_is_killed_100_times_while_others_wait_loses_no_event_and_dou
             let mut turns = Vec::new();
             while !over.load(Ordering::SeqCst) {
                 let name = ["one", "two"][turns.len() % 2];
-                let turn = send(&engine, name, "!think 30ms ; !say done");
-                let ended = || {
-                    let session = engine.status(&SessionRequest { session: name.into() }).unwrap();
-                    session.state == StateName::Ready && session.turn.as_ref() == Some(&turn)
-                };
-                let now = || engine.status(&SessionRequest { session: name.into() }).unwrap();
-                assert!(until(SHORT, ended), "{turn} did not end: {:?}", now());
-                turns.push(turn);
+                turns.push(one_turn(&engine, name));
             }
             turns
         });
@@ -216,6 +226,43 @@ fn an_observer_that_is_killed_100_times_while_others_wait_loses_no_event_and_dou
     assert!(until(SHORT, complete), "a follower that lived through all of it is behind");
     assert_eq!(follower.cursors(), all, "its stream");
     assert_eq!(follower.waited(), all, "its waits");
+}
+
+#[test]
+fn observers_that_hang_one_after_the_other_and_wake_up_too_late_change_nothing() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "one", None)).unwrap();
+    let since = engine.cursor().unwrap();
+    let residents: Vec<Resident> = (0..3).map(|number| Resident::start(&lab, number)).collect();
+    let over = AtomicBool::new(false);
+    let turns = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let mut turns = Vec::new();
+            while !over.load(Ordering::SeqCst) {
+                turns.push(one_turn(&engine, "one"));
+            }
+            turns
+        });
+        for round in 1..=12 {
+            assert!(until(SHORT, || observer(&engine).is_some()), "nobody watches");
+            let pid = observer(&engine).unwrap();
+            std::thread::sleep(Duration::from_millis(round * 37 % 60));
+            let hung = residents.iter().find(|resident| resident.child.id() == pid).unwrap();
+            hung.signal(rustix::process::Signal::STOP);
+            assert!(until(SHORT, || observer(&engine).is_some_and(|now| now != pid)));
+            hung.signal(rustix::process::Signal::CONT);
+        }
+        over.store(true, Ordering::SeqCst);
+        sender.join().unwrap()
+    });
+    let events = written(&engine, since);
+    assert_sound(&events, since, &turns);
+    let all: Vec<u64> = events.iter().map(|event| event.cursor).collect();
+    for resident in &residents {
+        assert!(until(SHORT, || resident.cursors().last() == all.last()));
+        assert_eq!(resident.cursors(), all);
+    }
 }
 
 #[test]

@@ -521,3 +521,25 @@ fn a_prompt_given_at_the_start_is_awaited_before_the_agent_is_called_ready() {
     idle.look(&unasked(2_000));
     assert_eq!(idle.says(&unasked(6_500)).0, "waiting_input");
 }
+
+#[test]
+fn a_hook_of_the_turn_before_that_comes_late_does_not_end_the_turn_that_was_just_sent() {
+    let mut session = claude();
+    let idle = |at: i64| blank(at).screen(&idle_screen()).title("✳ Claude Code").process("claude");
+    session.look(&idle(4_000).hook(hook("SessionStart")));
+    session.look(&idle(5_000).hook(hook("UserPromptSubmit")));
+    // The screen has shown the end of that turn long before its hook comes.
+    assert_eq!(session.says(&idle(20_000)).0, "waiting_input");
+    let sent = |at: i64| {
+        let mut look = idle(at);
+        look.prompt_sent_at = Some(At(20_100));
+        look
+    };
+    let late = sent(20_150).hook(hook("Stop"));
+    assert_eq!(session.says(&late), ("in_progress".into(), "just_sent".into()));
+    assert!(!session.memory.turn_over_since(Some(At(20_100))), "it was the turn before that ended");
+    session.look(&sent(20_200).hook(hook("UserPromptSubmit")));
+    session.look(&sent(20_250).hook(hook("Stop")));
+    assert!(session.memory.turn_over_since(Some(At(20_100))));
+    assert_eq!(session.says(&sent(20_300)), ("waiting_input".into(), "turn_over".into()));
+}

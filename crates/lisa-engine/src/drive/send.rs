@@ -322,7 +322,7 @@ impl Driver<'_> {
     fn proof(&self, sighting: &Sighting, judged: &Judged, began: At, queued: bool) -> Option<String> {
         let memory = &judged.record.memory;
         let told = |fold: &crate::memory::Fold| {
-            !queued && fold.phase_at >= began && !matches!(fold.phase, Phase::Unknown | Phase::Up)
+            !queued && fold.tells_of_turn_since(began) && !matches!(fold.phase, Phase::Unknown | Phase::Up)
         };
         let signals = &judged.outcome.signals;
         let evidence = if told(&memory.hooks) {

@@ -111,6 +111,14 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// Whether what this channel says of the turn is about one that began at this moment or later. The end of the turn
+    /// before may be told after the next has begun: only a turn that the channel has opened since is that one. A channel
+    /// that never tells of beginnings is taken by its last word.
+    pub fn tells_of_turn_since(&self, began: At) -> bool {
+        let told = if self.turn_at == At::default() { self.phase_at } else { self.turn_at };
+        told >= began
+    }
+
     /// Takes in the lines that have appeared since the last look.
     ///
     /// `known_session` is the conversation's id as another channel knows it.

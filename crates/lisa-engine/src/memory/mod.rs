@@ -175,11 +175,11 @@ impl Memory {
         folds.into_iter().find_map(|fold| fold.session_id.as_deref())
     }
 
-    /// Whether the agent itself has said, after `began`, that its turn is over.
+    /// Whether the agent itself has said that the turn which began then is over.
     pub fn turn_over_since(&self, began: Option<At>) -> bool {
         let over = |fold: &&Fold| matches!(fold.phase, Phase::Over | Phase::Failed | Phase::Interrupted);
         let folds = [&self.hooks, &self.transcript];
-        folds.into_iter().filter(over).any(|fold| began.is_none_or(|began| fold.phase_at > began))
+        folds.into_iter().filter(over).any(|fold| began.is_none_or(|began| fold.tells_of_turn_since(began)))
     }
 
     /// Tokens and model, from whichever channel reports them.
