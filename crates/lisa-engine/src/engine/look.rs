@@ -13,7 +13,7 @@ use crate::{
         names,
     },
     tmux::{Capture, Shown, Tmux},
-    watch::journal::Journal,
+    watch::{Wanted, journal::Journal},
     words::State,
 };
 use std::path::Path;
@@ -199,7 +199,7 @@ impl Engine {
 
     /// The sessions that a list is about, how many there are without its limit, and where the next page begins.
     fn page(&self, request: &ListRequest) -> Result<(Vec<Session>, u32, Option<String>)> {
-        let all = match self.all_observed() {
+        let all = match self.observed(&Wanted::All) {
             Some(sessions) => sessions,
             None => self.look_at_all(request)?,
         };

@@ -151,7 +151,7 @@ impl Guest {
 fn answer(line: &[u8], table: &Table) -> Answer {
     match serde_json::from_slice::<Question>(line) {
         Ok(Question { protocol, ask }) if protocol == PROTOCOL => match ask {
-            Ask::Sessions(wanted) => table.now(&wanted).map_or(Answer::Unknown, Answer::Sessions),
+            Ask::Sessions(wanted) => table.answer(&wanted).map_or(Answer::Unknown, Answer::Sessions),
             Ask::Current(name) => {
                 table.current(&name).map_or(Answer::Unknown, |session| Answer::Sessions(vec![session]))
             }

@@ -42,8 +42,8 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
-use table::Wanted;
-pub(crate) use table::{Table, Want};
+use table::Want;
+pub(crate) use table::{Table, Wanted};
 use wake::Bell;
 
 /// How long a process that could not become the observer rests before it tries again.
@@ -206,11 +206,6 @@ impl Engine {
         Office::of(&self.config().state_dir, &self.tmux().socket_path())
     }
 
-    /// These sessions as the observer knows them; `None` where nobody is the observer, or it does not know.
-    pub(crate) fn observed(&self, wants: &[Want]) -> Option<Vec<Session>> {
-        self.observed_as(Wanted::Named(wants.to_vec()))
-    }
-
     /// A session as the observer knows it, if its last look at it still holds.
     pub(crate) fn current(&self, name: &str) -> Option<Session> {
         if let Some(table) = self.own_table().filter(|table| table.leads()) {
@@ -231,16 +226,12 @@ impl Engine {
         }
     }
 
-    /// Every session as the observer knows it, oldest first.
-    pub(crate) fn all_observed(&self) -> Option<Vec<Session>> {
-        self.observed_as(Wanted::All)
-    }
-
-    fn observed_as(&self, wanted: Wanted) -> Option<Vec<Session>> {
+    /// Sessions as the observer knows them; `None` where nobody is the observer, or it does not know.
+    pub(crate) fn observed(&self, wanted: &Wanted) -> Option<Vec<Session>> {
         if let Some(table) = self.own_table().filter(|table| table.leads()) {
-            return table.now(&wanted);
+            return table.answer(wanted);
         }
-        match self.observer().ask(self, Ask::Sessions(wanted))? {
+        match self.observer().ask(self, Ask::Sessions(wanted.clone()))? {
             Answer::Sessions(sessions) => Some(sessions),
             _ => None,
         }

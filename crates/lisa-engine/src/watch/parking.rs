@@ -4,7 +4,7 @@
 //! the waits that are about that one are looked at.
 
 use super::{
-    Want, journal,
+    Want, Wanted, journal,
     waits::{Wait, cancelled},
 };
 use crate::{
@@ -258,7 +258,7 @@ impl<'a> Rounds<'a> {
     fn begin(&mut self, id: u64, arrival: Arrival) {
         let begun = Wait::begin(self.engine, arrival.request.clone()).and_then(|mut wait| {
             let names = wait.names().to_vec();
-            wait.see(&names, self.engine.sessions_named(&wait.wants())?);
+            wait.see(&names, self.engine.observed_or_looked_at(&wait.now())?);
             Ok(wait)
         });
         match begun {
@@ -282,18 +282,22 @@ impl<'a> Rounds<'a> {
             tracing::warn!(%error, "the journal cannot be read; every wait is looked at");
             None
         });
-        let changed: Vec<Want> = match told {
-            Some(told) => told
-                .into_iter()
-                .filter(|(name, _)| self.by_name.contains_key(name))
-                .map(|(name, event)| Want { name, event: Some(event) })
-                .collect(),
-            None => self.by_name.keys().map(|name| Want::named(name)).collect(),
+        let (changed, wanted): (Vec<Want>, _) = match told {
+            Some(told) => {
+                let ours = told.into_iter().filter(|(name, _)| self.by_name.contains_key(name));
+                let wants: Vec<Want> = ours.map(|(name, event)| Want { name, event: Some(event) }).collect();
+                (wants.clone(), Wanted::Judged(wants))
+            }
+            None => {
+                let names: Vec<String> = self.by_name.keys().cloned().collect();
+                let wants = names.iter().map(|name| Want { name: name.clone(), event: None });
+                (wants.collect(), Wanted::Now(names))
+            }
         };
         if changed.is_empty() {
             return;
         }
-        let sessions = match self.engine.sessions_named(&changed) {
+        let sessions = match self.engine.observed_or_looked_at(&wanted) {
             Ok(sessions) => sessions,
             Err(error) => {
                 let ids: BTreeSet<u64> =
@@ -303,10 +307,12 @@ impl<'a> Rounds<'a> {
             }
         };
         let mut ids = BTreeSet::new();
-        for Want { name, .. } in &changed {
+        for want in &changed {
+            let name = &want.name;
             let now: Vec<_> = sessions.iter().filter(|session| session.name == *name).cloned().collect();
             for id in self.by_name.get(name).into_iter().flatten() {
                 if let Some(parked) = self.parked.get_mut(id) {
+                    parked.wait.tell(want);
                     parked.wait.see(std::slice::from_ref(name), now.clone());
                     ids.insert(*id);
                 }
@@ -324,7 +330,7 @@ impl<'a> Rounds<'a> {
         }
         if parked.wait.deadline <= now || parked.wait.look_again().is_some() {
             let names = parked.wait.names().to_vec();
-            match self.engine.sessions_named(&parked.wait.wants()) {
+            match self.engine.observed_or_looked_at(&parked.wait.now()) {
                 Ok(sessions) => parked.wait.see(&names, sessions),
                 Err(error) => return self.end(id, Err(error)),
             }

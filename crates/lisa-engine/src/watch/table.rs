@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -25,10 +25,13 @@ const PASSING: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Wanted {
-    /// All of them.
+    /// All of them, as they are now.
     All,
-    /// These; one that there is not is left out.
-    Named(Vec<Want>),
+    /// These as they are now; one that there is not is left out.
+    Now(Vec<String>),
+    /// These as they were last judged. Somebody who was told of a change wants to know what it was, not whether another
+    /// is on its way.
+    Judged(Vec<Want>),
 }
 
 /// A session that somebody asks for.
@@ -40,17 +43,13 @@ pub(crate) struct Want {
     pub(crate) event: Option<String>,
 }
 
-impl Want {
-    pub(crate) fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), event: None }
-    }
-}
-
 impl Wanted {
-    fn includes(&self, name: &str) -> bool {
+    /// The names of those that are asked for; `None` for all.
+    pub(crate) fn names(&self) -> Option<Vec<&str>> {
         match self {
-            Self::All => true,
-            Self::Named(wants) => wants.iter().any(|want| want.name == name),
+            Self::All => None,
+            Self::Now(names) => Some(names.iter().map(String::as_str).collect()),
+            Self::Judged(wants) => Some(wants.iter().map(|want| want.name.as_str()).collect()),
         }
     }
 }
@@ -90,6 +89,8 @@ impl Known {
 pub(crate) struct Table {
     bell: Arc<Bell>,
     sessions: Mutex<Sessions>,
+    /// Rings when a session was judged.
+    put: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -107,9 +108,17 @@ struct Sessions {
     troubles: BTreeMap<String, String>,
 }
 
+impl Sessions {
+    /// Whether the asker has read something of a session that came after its last look.
+    fn is_outdated(&self, want: &Want) -> bool {
+        let judged = self.judged.get(&want.name);
+        judged.zip(want.event.as_ref()).is_some_and(|(judged, event)| judged.is_older_than(event))
+    }
+}
+
 impl Table {
     pub(super) fn new(bell: Arc<Bell>) -> Self {
-        Self { bell, sessions: Mutex::default() }
+        Self { bell, sessions: Mutex::default(), put: Condvar::new() }
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
@@ -119,6 +128,7 @@ impl Table {
     /// Keeps what was judged.
     pub(super) fn put(&self, judged: Known) {
         self.sessions().judged.insert(judged.session.name.clone(), judged);
+        self.put.notify_all();
     }
 
     /// Something has told of a session.
@@ -138,6 +148,8 @@ impl Table {
         sessions.judged.remove(name);
         sessions.told.remove(name);
         sessions.troubles.remove(name);
+        drop(sessions);
+        self.put.notify_all();
     }
 
     /// This process has become the observer.
@@ -190,35 +202,58 @@ impl Table {
         self.sessions().troubles.iter().map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
-    /// The sessions as they are now, in the order of their start. `None` where this process does not know: it is not the
-    /// observer, or could not look in time.
-    pub(crate) fn now(&self, wanted: &Wanted) -> Option<Vec<Session>> {
-        let settled = || self.sessions().complete && self.bell.settle(|name| wanted.includes(name), SETTLE);
-        if !settled() {
-            return None;
-        }
-        // A look that was under way may have brought what the asker knows of.
-        let outdated = self.outdated(wanted);
-        outdated.iter().for_each(|name| self.wake(name));
-        if !outdated.is_empty() && !settled() {
-            return None;
-        }
-        let now = Instant::now();
-        let sessions = self.sessions();
-        if !sessions.complete {
-            return None;
-        }
-        let aged = |judged: &Known| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
-        let mut found: Vec<Session> = match wanted {
-            Wanted::All => sessions.judged.values().map(aged).collect(),
-            Wanted::Named(wants) => {
-                wants.iter().filter_map(|want| sessions.judged.get(&want.name)).map(aged).collect()
-            }
+    /// The sessions that somebody asks for; all of them in the order of their start. `None` where this process does not
+    /// know: it is not the observer, or could not look in time.
+    pub(crate) fn answer(&self, wanted: &Wanted) -> Option<Vec<Session>> {
+        let sessions = match wanted {
+            Wanted::Judged(wants) => self.renewed(wants)?,
+            Wanted::All | Wanted::Now(_) => self.settled(wanted)?,
         };
-        if *wanted == Wanted::All {
-            found.sort_by(|a, b| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
+        let now = Instant::now();
+        let aged = |judged: &Known| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
+        Some(match wanted.names() {
+            Some(names) => names.iter().filter_map(|name| sessions.judged.get(*name)).map(aged).collect(),
+            None => {
+                let mut found: Vec<Session> = sessions.judged.values().map(aged).collect();
+                found.sort_by(|a, b| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
+                found
+            }
+        })
+    }
+
+    /// Waits for the looks that are due.
+    fn settled(&self, wanted: &Wanted) -> Option<MutexGuard<'_, Sessions>> {
+        let names = wanted.names();
+        let concerns = |name: &str| names.as_ref().is_none_or(|names| names.contains(&name));
+        if !self.sessions().complete || !self.bell.settle(concerns, SETTLE) {
+            return None;
         }
-        Some(found)
+        let sessions = self.sessions();
+        sessions.complete.then_some(sessions)
+    }
+
+    /// Waits until these were judged after their events: another process may have written them.
+    fn renewed(&self, wants: &[Want]) -> Option<MutexGuard<'_, Sessions>> {
+        let deadline = Instant::now() + SETTLE;
+        let mut sessions = self.sessions();
+        loop {
+            if !sessions.complete {
+                return None;
+            }
+            let outdated: Vec<&Want> = wants.iter().filter(|want| sessions.is_outdated(want)).collect();
+            let left = deadline.saturating_duration_since(Instant::now());
+            match outdated.is_empty() {
+                true => return Some(sessions),
+                false if left.is_zero() => return None,
+                false => {}
+            }
+            // A look that is under way may bring it.
+            for want in outdated.into_iter().filter(|want| !self.bell.has_rung(&want.name)) {
+                sessions.told.insert(want.name.clone(), Instant::now());
+                self.bell.wake(&want.name, Reason::Request);
+            }
+            sessions = self.put.wait_timeout(sessions, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 
@@ -241,17 +276,6 @@ impl Table {
             && sessions.sentinel.as_ref().is_some_and(|sentinel| !sentinel.is_pending())
             && judged.stamps.as_ref().is_some_and(Stamps::hold);
         quiet.then(|| aged(judged.session.clone(), now.saturating_duration_since(judged.at)))
-    }
-
-    /// The sessions of which the asker has read something that came after their last look.
-    fn outdated(&self, wanted: &Wanted) -> Vec<String> {
-        let Wanted::Named(wants) = wanted else { return Vec::new() };
-        let sessions = self.sessions();
-        let outdated = |want: &&Want| {
-            let judged = sessions.judged.get(&want.name);
-            judged.zip(want.event.as_ref()).is_some_and(|(judged, event)| judged.is_older_than(event))
-        };
-        wants.iter().filter(outdated).map(|want| want.name.clone()).collect()
     }
 }
 
@@ -297,17 +321,14 @@ mod tests {
         let table = Table::new(Arc::clone(&bell));
         table.put(judged("b", Instant::now()));
         table.put(judged("a", Instant::now()));
-        assert_eq!(table.now(&Wanted::All), None);
+        assert_eq!(table.answer(&Wanted::All), None);
         table.complete();
-        assert_eq!(names(table.now(&Wanted::All)).unwrap(), ["a", "b"]);
+        assert_eq!(names(table.answer(&Wanted::All)).unwrap(), ["a", "b"]);
         bell.wake("a", Reason::Hook);
-        assert_eq!(table.now(&Wanted::All), None);
-        assert_eq!(
-            names(table.now(&Wanted::Named(vec![Want::named("b"), Want::named("c")]))).unwrap(),
-            ["b"]
-        );
+        assert_eq!(table.answer(&Wanted::All), None);
+        assert_eq!(names(table.answer(&Wanted::Now(vec!["b".into(), "c".into()]))).unwrap(), ["b"]);
         table.clear();
-        assert_eq!(table.now(&Wanted::Named(vec![Want::named("b")])), None);
+        assert_eq!(table.answer(&Wanted::Now(vec!["b".into()])), None);
     }
 
     #[test]
@@ -317,13 +338,33 @@ mod tests {
         table.put(judged("a", Instant::now()));
         table.complete();
         let ask = |event: &str| {
-            table.now(&Wanted::Named(vec![Want { name: "a".into(), event: Some(event.to_owned()) }]))
+            table.answer(&Wanted::Judged(vec![Want { name: "a".into(), event: Some(event.to_owned()) }]))
         };
         for known in ["r:3", "r:2", "another:9", "nonsense"] {
             assert_eq!(names(ask(known)).unwrap(), ["a"], "{known}");
         }
         assert_eq!(ask("r:4"), None, "nobody looks here");
-        assert_eq!(bell.sleep(Instant::now()).sessions["a"], Reason::Request);
+        let woken = bell.sleep(Instant::now());
+        assert_eq!(woken.sessions["a"], Reason::Request);
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(|| ask("r:4"));
+            table.put(judged("a", Instant::now()));
+            assert!(!answer.is_finished(), "that look was too early");
+            table.put(Known { noted: 4, ..judged("a", Instant::now()) });
+            assert_eq!(names(answer.join().unwrap()).unwrap(), ["a"]);
+        });
+    }
+
+    #[test]
+    fn somebody_who_was_told_of_a_change_hears_of_it_although_the_next_look_is_due() {
+        let bell = Arc::new(Bell::default());
+        let table = Table::new(Arc::clone(&bell));
+        table.put(judged("a", Instant::now()));
+        table.complete();
+        bell.wake("a", Reason::Hook);
+        let told = Want { name: "a".into(), event: Some("r:3".into()) };
+        assert_eq!(names(table.answer(&Wanted::Judged(vec![told]))).unwrap(), ["a"]);
+        assert_eq!(table.answer(&Wanted::Now(vec!["a".into()])), None, "how it is now, nobody knows yet");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Waiting for sessions: what a wait is for, when it comes true, and what it answers.
 
 use super::{
-    Want,
+    Want, Wanted,
     parking::{Arrival, Said},
 };
 use crate::{
@@ -90,6 +90,8 @@ pub(super) struct Wait {
     pub(super) deadline: Instant,
     /// The sessions as they were last seen.
     seen: BTreeMap<String, Session>,
+    /// The last event of each that was read.
+    told: BTreeMap<String, String>,
 }
 
 impl Wait {
@@ -109,7 +111,7 @@ impl Wait {
         // A cursor that has expired is said at once, not after the wait.
         journal.read(since, 1, |_| true)?;
         let deadline = Instant::now() + limit;
-        Ok(Self { request, until, names, since, deadline, seen: BTreeMap::new() })
+        Ok(Self { request, until, names, since, deadline, seen: BTreeMap::new(), told: BTreeMap::new() })
     }
 
     /// The sessions that it is about.
@@ -117,9 +119,16 @@ impl Wait {
         &self.names
     }
 
-    /// The same, to be asked for.
-    pub(super) fn wants(&self) -> Vec<Want> {
-        self.names.iter().map(|name| Want::named(name)).collect()
+    /// The same as they are now.
+    pub(super) fn now(&self) -> Wanted {
+        Wanted::Now(self.names.clone())
+    }
+
+    /// Takes in that an event of a session was read.
+    pub(super) fn tell(&mut self, want: &Want) {
+        if let Some(event) = &want.event {
+            self.told.insert(want.name.clone(), event.clone());
+        }
     }
 
     /// Takes in how sessions are now: those of `changed` that are not among `sessions` are gone.
@@ -158,9 +167,11 @@ impl Wait {
         line(self.seen.values())
     }
 
-    /// The answer, of what is so now.
+    /// The answer, with the sessions as they were last judged.
     pub(super) fn answer(&self, engine: &Engine, timed_out: bool) -> Result<WaitResponse> {
-        let sessions = engine.sessions_named(&self.wants())?;
+        let want = |name: &String| Want { name: name.clone(), event: self.told.get(name).cloned() };
+        let sessions =
+            engine.observed_or_looked_at(&Wanted::Judged(self.names.iter().map(want).collect()))?;
         engine.wait_answer(&self.names, sessions, self.since, timed_out, &self.request)
     }
 }
@@ -220,15 +231,15 @@ impl Engine {
         Ok(names)
     }
 
-    /// Sessions with these names as they are now: as the observer says, or looked at. One that is gone is left out.
-    pub(super) fn sessions_named(&self, wants: &[Want]) -> Result<Vec<Session>> {
-        if let Some(sessions) = self.observed(wants) {
+    /// Sessions as the observer says, or looked at. One that is gone is left out.
+    pub(super) fn observed_or_looked_at(&self, wanted: &Wanted) -> Result<Vec<Session>> {
+        if let Some(sessions) = self.observed(wanted) {
             return Ok(sessions);
         }
         let store = self.store()?;
         let mut found = Vec::new();
-        for want in wants {
-            found.extend(store.load(&want.name)?);
+        for name in wanted.names().unwrap_or_default() {
+            found.extend(store.load(name)?);
         }
         let looked = self.look_into_all(found)?;
         let there = looked.into_iter().filter(|(sighting, judged)| !is_gone(sighting, judged));

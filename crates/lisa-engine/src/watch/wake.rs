@@ -64,7 +64,7 @@ impl fmt::Display for Reason {
 struct Board {
     /// Sessions to look at: why, and since when they wait.
     woken: BTreeMap<String, (Reason, Instant)>,
-    /// Sessions that are being looked at, with the moment from which on the look counts.
+    /// Sessions that are being looked at, and when they rang for it.
     looking: BTreeMap<String, Instant>,
     /// What the sentinel told.
     sights: Vec<Sight>,
@@ -149,8 +149,7 @@ impl Bell {
             board = self.rung.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         let woken = std::mem::take(&mut board.woken);
-        let now = Instant::now();
-        board.looking.extend(woken.keys().map(|name| (name.clone(), now)));
+        board.looking.extend(woken.iter().map(|(name, (_, rung))| (name.clone(), *rung)));
         board.weighing = !board.sights.is_empty();
         Woken {
             sessions: woken.into_iter().map(|(name, (reason, _))| (name, reason)).collect(),
@@ -180,6 +179,12 @@ impl Bell {
             && !board.looking.contains_key(session)
     }
 
+    /// Whether a look at a session is due or under way.
+    pub(super) fn has_rung(&self, session: &str) -> bool {
+        let board = self.board();
+        board.woken.contains_key(session) || board.looking.contains_key(session)
+    }
+
     /// Waits until nothing is left to be looked at that had rung before this call; says whether that came in time.
     /// `concerns` says which sessions matter.
     pub(super) fn settle(&self, concerns: impl Fn(&str) -> bool, limit: Duration) -> bool {
@@ -205,6 +210,7 @@ impl Bell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     #[test]
     fn several_rings_are_one_look_with_the_strongest_reason() {
@@ -219,6 +225,24 @@ mod tests {
             [("a".to_owned(), Reason::Exit), ("b".to_owned(), Reason::Hook)]
         );
         assert!(bell.sleep(Instant::now()).sessions.is_empty());
+    }
+
+    #[test]
+    fn what_had_rung_before_somebody_asked_is_waited_for_also_when_its_look_begins_after_that() {
+        let bell = Bell::default();
+        bell.wake("a", Reason::Request);
+        thread::scope(|scope| {
+            let settled = scope.spawn(|| bell.settle(|name| name == "a", Duration::from_secs(20)));
+            // Long enough for it to ask.
+            thread::sleep(Duration::from_millis(50));
+            let woken = bell.sleep(Instant::now());
+            // Another session was looked at.
+            bell.looked(std::iter::once(&"b".to_owned()));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!settled.is_finished(), "the look that it waits for has not ended");
+            bell.looked(woken.sessions.keys());
+            assert!(settled.join().unwrap());
+        });
     }
 
     #[test]
