@@ -11,6 +11,7 @@ use crate::{
         Folder, Meta,
         find::{self, Sighting},
         names,
+        spawn::Started,
     },
     tmux::{Capture, Shown, Tmux},
     watch::{Wanted, journal::Journal},
@@ -65,6 +66,13 @@ impl Engine {
             found.push((sighting, judged));
         }
         Ok(found)
+    }
+
+    /// Judges a session that was just started by what its start has shown.
+    pub(super) fn look_at_start(&self, started: &Started) -> Result<(Sighting, Judged)> {
+        let sighting = started.sighting();
+        let judged = self.judge_shown(&sighting, Screens::none(), now(), &self.journal()?)?;
+        Ok((sighting, judged))
     }
 
     /// Looks at every session that a list may be about: one exchange with tmux for all of them.

@@ -104,7 +104,11 @@ impl Engine {
                 receipt = Some(driver.send_text(prompt, Allows::default(), limit)?);
             }
         }
-        let (sighting, judged) = self.look_at(&started.meta.name)?;
+        // A moment after its start it shows nothing yet: what tmux said of its pane is all there is to see.
+        let (sighting, judged) = match limit.is_zero() {
+            true => self.look_at_start(started)?,
+            false => self.look_at(&started.meta.name)?,
+        };
         let session = self.describe(&sighting, &judged, false);
         let began = judged.record.turn.as_ref().is_some_and(|turn| turn.running);
         let held_back = session.prompt.as_ref().is_some_and(|prompt| prompt.dialog.is_some()) && !began;

@@ -15,7 +15,10 @@ use crate::{
     observation::Mode,
     process::{self, Identity},
     profile::launch::{Launch, PromptWay, Template},
-    tmux::{Cmd, Tmux},
+    tmux::{
+        Cmd, Tmux,
+        pane::{self, PaneRow},
+    },
 };
 use std::{
     ffi::OsString,
@@ -33,6 +36,8 @@ pub struct Started {
     pub folder: Folder,
     /// What is known of it.
     pub meta: super::Meta,
+    /// Its pane, as it was made.
+    pub row: PaneRow,
     /// A prompt that still has to be pasted.
     pub paste: Option<String>,
 }
@@ -84,10 +89,16 @@ pub fn respawn(
 
 /// Ends a session that was just started, and removes what was made for it.
 pub fn take_back(started: &Started, tmux: &Tmux) -> Result<()> {
-    let pane = super::find::pane_of(tmux, &started.meta)?;
-    let session = Sighting { folder: started.folder.clone(), meta: started.meta.clone(), pane };
+    let session = started.sighting();
     super::end::stop(&session, Processes::Force, tmux)?;
     session.folder.remove()
+}
+
+impl Started {
+    /// The session as it was when its pane was made.
+    pub fn sighting(&self) -> Sighting {
+        Sighting { folder: self.folder.clone(), meta: self.meta.clone(), pane: Some(self.row.clone()) }
+    }
 }
 
 fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
@@ -121,14 +132,16 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
     let fifo = folder.file("orders");
     launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
     let made = new_session(&plan, helper, &fifo, &folder, tmux)?;
-    undo.session = Some((made.session, made.pid));
-    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(made.pid)) {
-        return Err(not_launched(tmux, &made.pane, &error.to_string()));
+    let Made { row, terminal } = made;
+    let pid = row.pane.pid;
+    undo.session = Some((row.session_id.clone(), pid));
+    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(pid)) {
+        return Err(not_launched(tmux, &row.pane_id, &error.to_string()));
     }
-    plan.meta.pane = Identity::of(made.pid);
-    plan.meta.pane_id = Some(made.pane);
-    plan.meta.terminal = Some(made.terminal);
-    plan.meta.server = Identity::of(made.server);
+    plan.meta.pane = Identity::of(pid);
+    plan.meta.pane_id = Some(row.pane_id.clone());
+    plan.meta.terminal = Some(terminal);
+    plan.meta.server = Identity::of(row.server_pid);
     // A folder that is gone by now was killed by somebody while it was being made.
     folder.write_meta(&plan.meta)?;
     undo.folder = None;
@@ -137,7 +150,7 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
         Some((PromptWay::Paste, prompt)) => Some(prompt),
         _ => None,
     };
-    Ok(Started { folder, meta: plan.meta, paste })
+    Ok(Started { folder, meta: plan.meta, row, paste })
 }
 
 /// Claims a name and a place under the limit. The lock is held only while places are counted.
@@ -166,32 +179,25 @@ fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
 
 /// What tmux says of a session that it has just made, and how that is read.
 struct Made {
-    session: String,
-    pane: String,
-    pid: u32,
+    row: PaneRow,
     terminal: PathBuf,
-    server: u32,
 }
 
-const MADE: &str = "#{session_id}\t#{pane_id}\t#{pane_pid}\t#{pane_tty}\t#{pid}";
-
 impl Made {
+    fn format() -> String {
+        format!("#{{pane_tty}}\t{}", pane::format(false))
+    }
+
     fn read(text: &str) -> Option<Self> {
-        let fields: Vec<&str> = text.trim_end().split('\t').collect();
-        let [session, pane, pid, terminal, server] = fields.as_slice() else { return None };
-        Some(Self {
-            session: (*session).to_owned(),
-            pane: (*pane).to_owned(),
-            pid: pid.parse().ok()?,
-            terminal: terminal.into(),
-            server: server.parse().ok()?,
-        })
+        let (terminal, row) = text.split_once('\t')?;
+        let row = pane::parse(row.as_bytes(), false).ok()?.pop()?;
+        Some(Self { row, terminal: terminal.into() })
     }
 }
 
 fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmux: &Tmux) -> Result<Made> {
     let meta = &plan.meta;
-    let mut new = Cmd::new("new-session").args(["-d", "-P", "-F", MADE, "-s"]);
+    let mut new = Cmd::new("new-session").args(["-d", "-s"]);
     new = new
         .arg(&meta.name)
         .arg("-x")
@@ -210,7 +216,8 @@ fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmu
     let target = format!("={}:", meta.name);
     // An option of the pane: it goes where the pane goes, and no other pane has it.
     let mark = Cmd::new("set-option").args(["-p", "-t", &target, "@lisa_run"]).arg(&meta.run_id);
-    let mut commands = vec![new, mark];
+    let made = Cmd::new("list-panes").args(["-t", &target, "-F"]).arg(Made::format());
+    let mut commands = vec![new, mark, made];
     if meta.mode == Mode::Exec {
         let log = shell_line(helper, &["log", &folder.file("output.txt").display().to_string()]);
         commands.push(

@@ -142,11 +142,13 @@ impl Tmux {
     }
 
     /// Tells the server that a child may have ended, where a row says that it has not heard how; says whether to ask
-    /// again, after a pause.
+    /// again. The first time at once: the server hears of it before it comes to the next question.
     fn remind_of_unreaped<'a>(&self, mut rows: impl Iterator<Item = &'a PaneRow>, attempt: u32) -> bool {
         let Some(row) = rows.find(|row| row.pane.dead && !row.pane.reaped()) else { return false };
         remind_of_children(row.server_pid);
-        std::thread::sleep(Duration::from_millis(2 << attempt));
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_millis(1 << attempt));
+        }
         true
     }
 
@@ -325,8 +327,9 @@ fn listed(list: &Cmd, replies: Vec<Reply>) -> Result<Vec<u8>> {
     }
 }
 
-/// Tells the server that a child may have ended: Debian's build loses the signal of up to a third of them.
-fn remind_of_children(server: u32) {
+/// Tells the server that a child may have ended. Debian's build loses the signal of many of them: libutempter, which it
+/// calls when a pane closes, ignores children for that time.
+pub(crate) fn remind_of_children(server: u32) {
     use rustix::process::{Pid, Signal, kill_process};
     if let Some(pid) = i32::try_from(server).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::CHILD);

@@ -87,7 +87,8 @@ pub(super) struct Printed {
 
 /// Runs one command list, given as words with `;` between commands. `input` is what a command reads from `-`.
 pub(super) fn exchange(socket: &Path, words: &[String], input: &[u8], limit: Duration) -> io::Result<Ended> {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
+    let deadline = began + limit;
     let stream = match connect(socket, deadline) {
         Ok(stream) => stream,
         Err(error) => {
@@ -99,6 +100,7 @@ pub(super) fn exchange(socket: &Path, words: &[String], input: &[u8], limit: Dur
         }
     };
     let ended = Conversation { stream, deadline, printed: Printed::default(), input }.hold(&opening(words));
+    tracing::trace!(us = began.elapsed().as_micros(), first = words.first(), words = words.len(), "exchange");
     match ended {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Ended::TimedOut),
         // The server ended, or was killed, in the middle.

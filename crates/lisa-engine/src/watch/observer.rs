@@ -19,6 +19,7 @@ use crate::{
     judge::Judged,
     process::{self, Sentinel, Sight},
     session::{Folder, Meta, find::Sighting},
+    tmux::remind_of_children,
     words::StateName,
 };
 use std::{
@@ -102,6 +103,7 @@ impl<'a> Observer<'a> {
             }
             let until = if self.unseen.is_empty() { self.next_wake() } else { Instant::now() };
             let woken = self.bell.sleep(until.min(Instant::now() + BEAT));
+            tracing::trace!(?woken, "woken");
             if woken.stop {
                 return;
             }
@@ -137,6 +139,8 @@ impl<'a> Observer<'a> {
                     lost = true;
                 }
                 Sight::Ended(key) => {
+                    // A server that has not heard of it would have to be asked twice.
+                    self.server.into_iter().for_each(remind_of_children);
                     if let Some(watched) = self.index.by_key(key) {
                         watched.process_heard = false;
                         add(&watched.meta.name, Reason::Exit);

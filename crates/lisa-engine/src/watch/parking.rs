@@ -367,6 +367,7 @@ impl<'a> Rounds<'a> {
 
     fn end(&mut self, id: u64, answer: Result<WaitResponse>) {
         let Some(parked) = self.parked.remove(&id) else { return };
+        tracing::trace!(sessions = ?parked.wait.names(), "a wait has ended");
         self.due.remove(&(parked.next, id));
         for name in parked.wait.names() {
             if let Some(ids) = self.by_name.get_mut(name) {
