@@ -9,6 +9,7 @@ mod report;
 mod resident;
 mod send;
 mod soak;
+mod spawn;
 mod stats;
 mod sweep;
 mod takeover;
@@ -51,6 +52,11 @@ const BENCHES: &[Bench] = &[
         run: Some(takeover::run),
     },
     Bench { name: "resident", what: "what do processes that watch N agents use?", run: Some(resident::run) },
+    Bench {
+        name: "spawn",
+        what: "what do starting and ending a session cost beside N others?",
+        run: Some(spawn::run),
+    },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },
     Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: Some(nu::run) },
@@ -84,6 +90,10 @@ pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
     }
     if cfg!(debug_assertions) {
         return in_release(context, arguments);
+    }
+    if let Ok(wanted) = std::env::var("LISA_LOG") {
+        // What the engine does meanwhile; the figures are then those of an engine that writes it down.
+        lisa_engine::log::start(&wanted, "warn");
     }
     scratch::sweep(context);
     let mut chosen = Vec::new();

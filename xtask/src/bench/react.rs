@@ -1,5 +1,6 @@
 //! How long after an agent's change a caller knows who waits for it, with N other sessions beside: where the waiting
-//! process is the observer itself, and where another process is. Beside it, one who asks once a second.
+//! process is the observer itself, and where another process is. Beside it, one who asks once a second, and how long tmux
+//! alone takes to answer.
 //!
 //! The moment of a change is the agent's own word (its log, its transcript) or our own kill. Those who wait and those
 //! who ask look at different sessions: an answer to one would wake the other.
@@ -8,7 +9,7 @@ use super::{
     Options, PROGRAMS,
     report::{Column, Report},
     stats::Samples,
-    trial::{Dice, command_session, lanes, last_at, sleepers, wall_clock},
+    trial::{self, Dice, command_session, lanes, last_at, sleepers, wall_clock},
     watcher::{self, observing, until_observer},
 };
 use crate::{
@@ -20,11 +21,16 @@ use crate::{
 };
 use lisa_engine::{
     api::{AnswerRequest, KillRequest, ReadRequest, SendRequest, Session, SessionRequest, View, WaitRequest},
+    config::{Environment, Socket},
     engine::{Cancel, Engine},
+    tmux::{Shown, Tmux},
     words::StateName,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use std::{process, thread, time::Duration};
+use std::{
+    process, thread,
+    time::{Duration, Instant},
+};
 
 const COLUMNS: &[Column] = &[
     Column { name: "sessions", unit: "" },
@@ -39,6 +45,9 @@ const WAITING: (usize, usize) = (3, 34);
 const ASKING: (usize, usize) = (3, 20);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 const LIMIT_S: f64 = 60.0;
+/// How often tmux alone is asked, and how long it is left alone before each.
+const EXCHANGES: usize = 100;
+const ASKED_EVERY: Duration = Duration::from_millis(50);
 
 /// How a caller learns of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,10 +119,34 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
             let noticed = Trial { context, stage: &stage, way, others }.run(asking, &mut report)?;
             rows(&mut report, count, &noticed);
         }
+        let floor = exchanges(context, &stage)?;
+        report.row(vec![
+            count.into(),
+            "tmux".into(),
+            "floor: one exchange".into(),
+            floor.len().into(),
+            floor.p50().into(),
+            floor.p99().into(),
+        ]);
     }
     report
         .note("the agents' own clock has whole milliseconds: prompts and turn ends are up to 1 ms too long");
     Ok(report)
+}
+
+/// How long tmux takes to say how one pane is, asked now and then as by the observer: no look can be quicker.
+fn exchanges(context: &Context, stage: &Stage) -> Result<Samples> {
+    let tmux = Tmux::new(Socket::Path(stage.socket()), &Environment::of_this_process())?;
+    let panes = tmux.panes(false)?;
+    let pane = panes.first().ok_or_else(|| Failure::new("tmux has no pane"))?;
+    let mut samples = Samples::default();
+    for _ in 0..EXCHANGES {
+        trial::pause(context, ASKED_EVERY)?;
+        let began = Instant::now();
+        tmux.looks(&[&pane.pane_id], Shown::Screen)?;
+        samples.add(began.elapsed());
+    }
+    Ok(samples)
 }
 
 fn rows(report: &mut Report, sessions: usize, noticed: &[Noticed]) {

@@ -59,11 +59,27 @@ impl fmt::Display for Reason {
     }
 }
 
+/// How long a session that has just appeared is left alone: several that are started one after the other are looked at
+/// together, and nothing is drawn before that anyway.
+const GATHER: Duration = Duration::from_millis(30);
+
+/// A session that is to be looked at.
+#[derive(Debug, Clone, Copy)]
+struct Ring {
+    reason: Reason,
+    /// When it first rang.
+    rung: Instant,
+    /// When it should be looked at.
+    due: Instant,
+}
+
 /// What the observer has to do.
 #[derive(Debug, Default)]
 struct Board {
-    /// Sessions to look at: why, and since when they wait.
-    woken: BTreeMap<String, (Reason, Instant)>,
+    /// Sessions to look at.
+    woken: BTreeMap<String, Ring>,
+    /// Whether somebody waits for what is not due yet.
+    hurry: bool,
     /// Sessions that are being looked at, and when they rang for it.
     looking: BTreeMap<String, Instant>,
     /// What the sentinel told.
@@ -103,11 +119,13 @@ impl Bell {
 
     /// A session is to be looked at. Of several reasons the strongest stays.
     pub(crate) fn wake(&self, session: &str, reason: Reason) {
+        let rung = Instant::now();
+        let due = if reason == Reason::Listed { rung + GATHER } else { rung };
         let mut board = self.board();
         match board.woken.get_mut(session) {
-            Some((known, _)) => *known = reason.min(*known),
+            Some(known) => (known.reason, known.due) = (reason.min(known.reason), due.min(known.due)),
             None => {
-                board.woken.insert(session.to_owned(), (reason, Instant::now()));
+                board.woken.insert(session.to_owned(), Ring { reason, rung, due });
             }
         }
         self.rung.notify_all();
@@ -137,22 +155,25 @@ impl Bell {
         self.board().stop
     }
 
-    /// Sleeps until something rings or `until`; what is taken counts as being looked at until [`Bell::looked`].
+    /// Sleeps until something is due or `until`. What has rung is taken with it, and counts as being looked at until
+    /// [`Bell::looked`].
     pub(super) fn sleep(&self, until: Instant) -> Woken {
         let mut board = self.board();
         board.weighing = false;
-        while board.woken.is_empty() && board.sights.is_empty() && !board.rebuild && !board.stop {
-            let left = until.saturating_duration_since(Instant::now());
+        while board.sights.is_empty() && !board.rebuild && !board.stop && !board.hurry {
+            let due = board.woken.values().map(|ring| ring.due).fold(until, Instant::min);
+            let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             board = self.rung.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        board.hurry = false;
         let woken = std::mem::take(&mut board.woken);
-        board.looking.extend(woken.iter().map(|(name, (_, rung))| (name.clone(), *rung)));
+        board.looking.extend(woken.iter().map(|(name, ring)| (name.clone(), ring.rung)));
         board.weighing = !board.sights.is_empty();
         Woken {
-            sessions: woken.into_iter().map(|(name, (reason, _))| (name, reason)).collect(),
+            sessions: woken.into_iter().map(|(name, ring)| (name, ring.reason)).collect(),
             sights: std::mem::take(&mut board.sights),
             rebuild: std::mem::take(&mut board.rebuild),
             stop: board.stop,
@@ -192,11 +213,14 @@ impl Bell {
         let mut board = self.board();
         loop {
             let waits = |(name, since): (&String, Instant)| since <= asked && concerns(name);
-            let open = board.woken.iter().any(|(name, (_, since))| waits((name, *since)))
-                || board.looking.iter().any(|(name, since)| waits((name, *since)))
-                || board.rebuild;
-            if !open {
+            let due = board.woken.iter().any(|(name, ring)| waits((name, ring.rung)));
+            let looking = board.looking.iter().any(|(name, since)| waits((name, *since)));
+            if !due && !looking && !board.rebuild {
                 return true;
+            }
+            if due && !board.hurry {
+                board.hurry = true;
+                self.rung.notify_all();
             }
             let left = limit.saturating_sub(asked.elapsed());
             if left.is_zero() || board.stop {
@@ -243,6 +267,24 @@ mod tests {
             bell.looked(woken.sessions.keys());
             assert!(settled.join().unwrap());
         });
+    }
+
+    #[test]
+    fn sessions_that_appear_one_after_the_other_are_looked_at_together_unless_something_hurries() {
+        let soon = || Instant::now() + Duration::from_secs(20);
+        let bell = Bell::default();
+        let began = Instant::now();
+        bell.wake("a", Reason::Listed);
+        bell.wake("b", Reason::Listed);
+        assert_eq!(bell.sleep(soon()).sessions.len(), 2);
+        assert!(began.elapsed() >= GATHER);
+        bell.wake("c", Reason::Listed);
+        bell.wake("d", Reason::Hook);
+        assert_eq!(bell.sleep(soon()).sessions.len(), 2);
+        bell.wake("e", Reason::Listed);
+        assert!(!bell.settle(|name| name == "e", Duration::ZERO));
+        assert!(bell.board().hurry, "somebody waits for it");
+        assert_eq!(bell.sleep(soon()).sessions.len(), 1);
     }
 
     #[test]
