@@ -1,11 +1,13 @@
 //! Who watches: of all Lisa processes on a state directory and a socket, one.
 //!
 //! The observer holds a lock that dies with it, and writes a beat into the lock's file as often as it comes round. Every
-//! other process that stays is a candidate: it is connected to the observer, so that it knows at once when that dies. One
-//! of them, the deputy, also looks at the beat, so that it sees when the observer hangs; the others rest, and look now and
-//! then. One that hangs is deposed: its lock's file is replaced by another, which the next observer holds. Whoever finds that its own file is not the one at that path any more has lost
-//! the office and writes nothing more. Two that believe for a moment that they watch cost time and nothing else: each
-//! change of a session is written under that session's lock, against what is written there.
+//! other process that stays is a candidate: it is connected to the observer, so it knows at once when that dies. One of
+//! them, the deputy, also looks at the beat, so it sees when the observer hangs; the others rest, and look now and then.
+//!
+//! An observer that hangs is deposed: its lock's file is replaced by another, which the next observer holds. Whoever finds
+//! that its own file is not the one at that path any more has lost the office and writes nothing more. Two that believe
+//! for a moment that they watch cost time and nothing else: each change of a session is written under that session's
+//! lock, against what is written there.
 
 use crate::{
     disk,

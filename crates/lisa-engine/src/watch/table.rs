@@ -247,17 +247,15 @@ impl Table {
                 false if left.is_zero() => return None,
                 false => {}
             }
-            // A look that is under way may bring it.
-            for want in outdated.into_iter().filter(|want| !self.bell.has_rung(&want.name)) {
+            // A look that is under way may bring it; one that can wait must not.
+            for want in outdated.into_iter().filter(|want| !self.bell.is_looking(&want.name)) {
                 sessions.told.insert(want.name.clone(), Instant::now());
                 self.bell.wake(&want.name, Reason::Request);
             }
             sessions = self.put.wait_timeout(sessions, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
-}
 
-impl Table {
     /// A session as it is at this moment, if the last look at it still holds: nothing has told of it since, and nothing is
     /// on its way. `None` where only a look can say.
     pub(crate) fn current(&self, name: &str) -> Option<Session> {
@@ -349,6 +347,7 @@ mod tests {
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| ask("r:4"));
             table.put(judged("a", Instant::now()));
+            std::thread::sleep(Duration::from_millis(20));
             assert!(!answer.is_finished(), "that look was too early");
             table.put(Known { noted: 4, ..judged("a", Instant::now()) });
             assert_eq!(names(answer.join().unwrap()).unwrap(), ["a"]);

@@ -200,10 +200,9 @@ impl Bell {
             && !board.looking.contains_key(session)
     }
 
-    /// Whether a look at a session is due or under way.
-    pub(super) fn has_rung(&self, session: &str) -> bool {
-        let board = self.board();
-        board.woken.contains_key(session) || board.looking.contains_key(session)
+    /// Whether a session that rang is being looked at.
+    pub(super) fn is_looking(&self, session: &str) -> bool {
+        self.board().looking.contains_key(session)
     }
 
     /// Waits until nothing is left to be looked at that had rung before this call; says whether that came in time.
@@ -281,6 +280,11 @@ mod tests {
         bell.wake("c", Reason::Listed);
         bell.wake("d", Reason::Hook);
         assert_eq!(bell.sleep(soon()).sessions.len(), 2);
+        bell.wake("f", Reason::Listed);
+        let later = bell.board().woken["f"].due;
+        bell.wake("f", Reason::Request);
+        assert!(bell.board().woken["f"].due <= later.min(Instant::now()), "somebody asked for it");
+        bell.sleep(soon());
         bell.wake("e", Reason::Listed);
         assert!(!bell.settle(|name| name == "e", Duration::ZERO));
         assert!(bell.board().hurry, "somebody waits for it");
