@@ -12,8 +12,12 @@ use crate::agent::Status;
 /// Milliseconds since 1970.
 #[must_use]
 pub fn wall_clock() -> u64 {
+    wall_clock_us() / 1000
+}
+
+fn wall_clock_us() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A file of JSON lines, each written whole.
@@ -32,10 +36,12 @@ impl JsonLines {
         Ok(Self(OpenOptions::new().create(true).append(true).open(path)?))
     }
 
-    /// Appends one line with the time in `at`.
+    /// Appends one line with the time in `at` (ms) and `at_us`.
     pub fn push(&mut self, mut value: Value) {
         if let Some(object) = value.as_object_mut() {
-            object.insert("at".to_owned(), json!(wall_clock()));
+            let at_us = wall_clock_us();
+            object.insert("at".to_owned(), json!(at_us / 1000));
+            object.insert("at_us".to_owned(), json!(at_us));
         }
         // The screen is the product here: a full disk must not take it down.
         let _ = self.0.write_all(format!("{value}\n").as_bytes());

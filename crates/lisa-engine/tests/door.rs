@@ -120,6 +120,19 @@ fn a_name_that_is_a_prefix_of_another_never_hits_the_other() {
 }
 
 #[test]
+fn a_list_that_prints_once_is_answered_like_one_that_prints_often() {
+    let lab = Lab::new();
+    lab.run("one", &["sleep", "60"]);
+    let say = |word: &'static str| Cmd::new("display-message").args(["-p", word]);
+    for tmux in both(&lab) {
+        assert_eq!(tmux.call_atomic(&[say("x")]).unwrap().unwrap().unwrap(), b"x\n");
+        assert_eq!(tmux.call_atomic(&[say("x"), say("y")]).unwrap().unwrap().unwrap(), b"x\ny\n");
+        let wrong = Cmd::new("kill-session").args(["-t", "=nobody"]);
+        assert!(tmux.call_atomic(&[say("x"), wrong]).unwrap().unwrap().is_err());
+    }
+}
+
+#[test]
 fn words_reach_tmux_byte_for_byte_in_both_ways() {
     let lab = Lab::new();
     lab.run("one", &["sleep", "60"]);

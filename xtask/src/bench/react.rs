@@ -129,8 +129,6 @@ pub(super) fn run(context: &Context, options: &Options) -> Result<Report> {
             floor.p99().into(),
         ]);
     }
-    report
-        .note("the agents' own clock has whole milliseconds: prompts and turn ends are up to 1 ms too long");
     Ok(report)
 }
 

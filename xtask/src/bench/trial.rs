@@ -41,7 +41,7 @@ impl Dice {
     }
 }
 
-/// The time since 1970: the clock that agents write into their logs, in whole milliseconds.
+/// The time since 1970: the clock that agents write into their logs.
 pub(super) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -62,11 +62,11 @@ pub(super) fn json_lines(path: &Path) -> Result<Vec<Value>> {
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// When the last line of a file that fits was written, by its own `at`.
+/// When the last line of a file that fits was written, by its own `at_us`.
 pub(super) fn last_at(path: &Path, fits: impl Fn(&Value) -> bool) -> Result<Duration> {
     let lines = json_lines(path)?;
-    let at = lines.iter().rev().find(|line| fits(line)).and_then(|line| line.get("at")?.as_u64());
-    at.map(Duration::from_millis)
+    let at = lines.iter().rev().find(|line| fits(line)).and_then(|line| line.get("at_us")?.as_u64());
+    at.map(Duration::from_micros)
         .ok_or_else(|| Failure::new(format!("{} does not tell when it happened", path.display())))
 }
 

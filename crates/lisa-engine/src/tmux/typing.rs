@@ -56,11 +56,13 @@ impl Guard {
     /// The command that runs `commands` if the pane is as it must be, and says which.
     fn command(&self, pane: &str, commands: &[Cmd], otherwise: &[Cmd]) -> Cmd {
         let say = |word: &'static str| Cmd::new("display-message").args(["-p", word]);
-        let mut commands = commands.to_vec();
-        commands.push(say("typed"));
-        let mut otherwise = otherwise.to_vec();
-        otherwise.push(say("moved"));
-        Cmd::new("if-shell").args(["-F", "-t", pane]).arg(&self.condition).list(&commands).list(&otherwise)
+        // The server sends what one print left in its buffer with the next one, and asks before it does so otherwise.
+        let then_say = |commands: &[Cmd], word| [commands, &[say(word), say("")]].concat();
+        Cmd::new("if-shell")
+            .args(["-F", "-t", pane])
+            .arg(&self.condition)
+            .list(&then_say(commands, "typed"))
+            .list(&then_say(otherwise, "moved"))
     }
 }
 

@@ -99,7 +99,8 @@ pub(super) fn exchange(socket: &Path, words: &[String], input: &[u8], limit: Dur
             };
         }
     };
-    let ended = Conversation { stream, deadline, printed: Printed::default(), input }.hold(&opening(words));
+    let ended = Conversation { stream, deadline, printed: Printed::default(), input, opened: Vec::new() }
+        .hold(&opening(words));
     tracing::trace!(us = began.elapsed().as_micros(), first = words.first(), words = words.len(), "exchange");
     match ended {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Ended::TimedOut),
@@ -168,6 +169,8 @@ struct Conversation<'a> {
     deadline: Instant,
     printed: Printed,
     input: &'a [u8],
+    /// Streams that the server has opened and that were not acknowledged yet.
+    opened: Vec<i32>,
 }
 
 impl Conversation<'_> {
@@ -189,7 +192,21 @@ impl Conversation<'_> {
                 }
             }
             received.drain(..used);
+            self.acknowledge()?;
         }
+    }
+
+    /// Acknowledges the streams that the server has opened. It holds back only what one print left in its buffer; the
+    /// output of most command lists comes together with their end, and then there is nothing to acknowledge. That
+    /// matters because every message makes the server list its own descriptors (imsg in tmux 3.3a to 3.5a), which takes
+    /// longer the more panes it has.
+    fn acknowledge(&mut self) -> io::Result<()> {
+        for stream in std::mem::take(&mut self.opened) {
+            let mut ready = stream.to_ne_bytes().to_vec();
+            ready.extend_from_slice(&0_i32.to_ne_bytes());
+            self.answer(kind::WRITE_READY, &ready)?;
+        }
+        Ok(())
     }
 
     /// Takes one message of the server; the last one says how the exchange ended.
@@ -198,11 +215,7 @@ impl Conversation<'_> {
             |at: usize| data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
         let stream = number(0);
         match kind {
-            kind::WRITE_OPEN => {
-                let mut ready = stream.unwrap_or(STDOUT).to_ne_bytes().to_vec();
-                ready.extend_from_slice(&0_i32.to_ne_bytes());
-                self.answer(kind::WRITE_READY, &ready)?;
-            }
+            kind::WRITE_OPEN => self.opened.push(stream.unwrap_or(STDOUT)),
             kind::WRITE => {
                 let text = data.get(4..).unwrap_or_default();
                 match stream {

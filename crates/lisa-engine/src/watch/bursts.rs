@@ -28,6 +28,8 @@ pub(super) enum Listening {
     ToOutput,
     /// Only the end of output is.
     ToSilence,
+    /// A prompt was announced and is being drawn: look at once, and again at the first output.
+    ToDrawing,
 }
 
 #[derive(Debug, Default)]
@@ -50,8 +52,12 @@ pub(super) struct Bursts {
 
 impl Bursts {
     /// Says how a session is listened to from now on.
-    pub(super) fn listen(&mut self, key: u64, listening: Listening) {
-        self.bursts.entry(key).or_default().listening = listening;
+    pub(super) fn listen(&mut self, key: u64, listening: Listening, now: Instant) {
+        let before = std::mem::replace(&mut self.bursts.entry(key).or_default().listening, listening);
+        if listening == Listening::ToDrawing && before != listening {
+            // It may have been drawn while the look was under way that found it announced.
+            self.set(key, now, false);
+        }
     }
 
     /// A session is not listened to any more.
@@ -69,6 +75,7 @@ impl Bursts {
         let pending = burst.due.is_some() && !burst.resting;
         let due = match burst.listening {
             Listening::ToSilence => now + SILENT,
+            Listening::ToDrawing => now,
             Listening::ToOutput if pending => return,
             Listening::ToOutput => burst.last_look.map_or(now + DRAWN, |last| (last + gap).max(now + DRAWN)),
         };
@@ -122,7 +129,7 @@ mod tests {
     fn looks(listening: Listening, writes: &[u64]) -> Vec<u64> {
         let began = Instant::now();
         let mut bursts = Bursts::default();
-        bursts.listen(1, listening);
+        bursts.listen(1, listening, began);
         let mut looks = Vec::new();
         for ms in 0..5_000 {
             let now = began + Duration::from_millis(ms);
@@ -155,10 +162,15 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_that_is_being_drawn_is_looked_at_at_once_and_at_every_output() {
+        assert_eq!(looks(Listening::ToDrawing, &[3, 5]), [0, 3, 5]);
+    }
+
+    #[test]
     fn the_more_write_the_less_often_each_is_looked_at() {
         let began = Instant::now();
         let mut bursts = Bursts::default();
-        (0..200).for_each(|key| bursts.listen(key, Listening::ToOutput));
+        (0..200).for_each(|key| bursts.listen(key, Listening::ToOutput, began));
         let mut looks = 0;
         for ms in (0..10_000).step_by(50) {
             let now = began + Duration::from_millis(ms);
@@ -171,7 +183,7 @@ mod tests {
     #[test]
     fn a_session_that_is_forgotten_is_not_looked_at() {
         let mut bursts = Bursts::default();
-        bursts.listen(1, Listening::ToOutput);
+        bursts.listen(1, Listening::ToOutput, Instant::now());
         bursts.heard(1, Instant::now());
         bursts.forget(1);
         assert_eq!(bursts.next(), None);

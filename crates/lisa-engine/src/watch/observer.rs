@@ -10,6 +10,7 @@ use super::{
     files::Files,
     index::{Index, Watched},
     table::{Known, Table},
+    waits::is_being_drawn,
     wake::{Bell, Reason, Woken},
 };
 use crate::{
@@ -369,11 +370,12 @@ impl<'a> Observer<'a> {
                 // Where terminals tell nothing, the sweep asks tmux.
                 watched.terminal_heard = self.sentinel.watch_terminal(watched.key, terminal).is_ok();
             }
-            let listening = match rings && is_at_work(state) && state != StateName::Starting {
-                true => Listening::ToSilence,
-                false => Listening::ToOutput,
+            let listening = match state {
+                _ if is_being_drawn(&session) => Listening::ToDrawing,
+                StateName::Working if rings => Listening::ToSilence,
+                _ => Listening::ToOutput,
             };
-            self.bursts.listen(watched.key, listening);
+            self.bursts.listen(watched.key, listening, Instant::now());
         } else {
             self.sentinel.forget(watched.key);
             self.bursts.forget(watched.key);
@@ -426,9 +428,4 @@ impl<'a> Observer<'a> {
         let profile = self.engine.profiles().get_or_generic(agent);
         profile.is_some_and(|profile| profile.launch.as_ref().is_some_and(|launch| launch.settings.is_some()))
     }
-}
-
-/// Whether a session in this state may change without a word at any moment.
-fn is_at_work(state: StateName) -> bool {
-    matches!(state, StateName::Working | StateName::Starting)
 }

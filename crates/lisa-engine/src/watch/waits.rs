@@ -343,7 +343,7 @@ pub(super) fn cancelled() -> Error {
 }
 
 /// Whether the agent has just announced a prompt that its screen does not show yet: whoever waits wants to answer it.
-fn is_being_drawn(session: &Session) -> bool {
+pub(super) fn is_being_drawn(session: &Session) -> bool {
     let age_ms = || jiff::Timestamp::now().as_millisecond() - session.since.as_millisecond();
     session.prompt.as_ref().is_some_and(|prompt| prompt.options.is_empty()) && age_ms() < DRAWN_MS
 }
