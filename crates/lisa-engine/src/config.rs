@@ -1,7 +1,10 @@
 //! Where Lisa keeps things and how far it goes: read once from the environment and `config.toml`, then passed
 //! around as data. No other module reads the environment.
 
-use crate::error::{Error, Kind, Result};
+use crate::{
+    disk,
+    error::{Error, Kind, Result},
+};
 use serde::Deserialize;
 use std::{
     collections::HashMap,
@@ -100,6 +103,9 @@ pub const NOT_INHERITED: &[&str] = &[
 /// The environment of a caller. The Nushell plugin passes its caller's, not its own.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<OsString, OsString>);
+
+/// The most that is read of a configuration file.
+const FILE_MAX: u64 = 1 << 20;
 
 /// Variables that only the process itself may have been given.
 const OWN_ONLY: &[&str] = &["LISA_MCP_TOKEN", "LISA_LOG"];
@@ -312,8 +318,8 @@ fn socket(given: &str) -> Socket {
 }
 
 fn read_file(path: &Path) -> Result<File> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
+    let text = match disk::read_foreign(path, FILE_MAX) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
         Err(error) => return Err(Error::io("read", path, &error)),
     };

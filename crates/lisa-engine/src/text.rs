@@ -70,6 +70,17 @@ pub fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\t' | '\n')).collect()
 }
 
+/// A text as one line of at most so many characters: without escapes and control characters, and with `…` where it was
+/// cut.
+pub fn one_line(text: &str, max: usize) -> String {
+    let clean = strip_escapes(text);
+    let line: String = clean.chars().map(|c| if c.is_control() { ' ' } else { c }).take(max + 1).collect();
+    match line.char_indices().nth(max.saturating_sub(1)) {
+        Some((cut, _)) if line.chars().count() > max => format!("{}…", &line[..cut]),
+        _ => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +89,13 @@ mod tests {
     fn escapes_and_titles_are_taken_out() {
         assert_eq!(strip_escapes("\u{1b}[31mred\u{1b}[0m\r\n\u{1b}]2;title\u{7}x\u{1b}(By\tz"), "red\nxy\tz");
         assert_eq!(strip_escapes("\u{1b}]8;;u\u{1b}\\link\u{1b}"), "link");
+    }
+
+    #[test]
+    fn one_line_is_one_line_and_no_longer_than_it_may_be() {
+        assert_eq!(one_line("a\u{1b}[1mb\n\tc\u{0}", 10), "ab  c");
+        assert_eq!(one_line("ééééé", 5), "ééééé");
+        assert_eq!(one_line("éééééé", 5), "éééé…");
     }
 
     #[test]

@@ -133,7 +133,10 @@ impl Changes {
 
     fn touch_the_list(&self) -> bool {
         self.everything
-            || self.events.iter().any(|e| matches!(e.event, EventKind::Spawned | EventKind::Killed))
+            || self
+                .events
+                .iter()
+                .any(|e| matches!(e.event, EventKind::Spawned | EventKind::Killed | EventKind::Removed))
     }
 }
 

@@ -145,6 +145,7 @@ pub(crate) fn receipt() -> Columns {
         ("at", Type::Date),
         ("refusal", or_null(text())),
         ("hint", or_null(text())),
+        ("recorded", Type::Bool),
     ]
 }
 
@@ -168,6 +169,7 @@ pub(crate) fn answered() -> Columns {
         ("answered", texts()),
         ("title", or_null(text())),
         ("prompt_id", or_null(text())),
+        ("recorded", or_null(Type::Bool)),
         ("cursor", or_null(Type::Int)),
         ("next", or_null(text())),
         ("error", or_null(record(problem()))),
@@ -181,6 +183,7 @@ pub(crate) fn action() -> Columns {
         ("was", or_null(text())),
         ("done", or_null(text())),
         ("detail", or_null(text())),
+        ("recorded", or_null(Type::Bool)),
         ("error", or_null(record(problem()))),
     ]
 }

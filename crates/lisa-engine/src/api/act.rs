@@ -8,6 +8,15 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+const fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this form")]
+const fn is_yes(recorded: &bool) -> bool {
+    *recorded
+}
+
 /// Send text or keys to a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +94,9 @@ pub struct Receipt {
     /// What to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub recorded: bool,
 }
 
 /// The answer to a send.
@@ -139,6 +151,9 @@ pub struct AnswerResponse {
     /// What choosing it did, where that is one thing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
+    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub recorded: bool,
     /// What the session is doing now, coarsely.
     pub status: Status,
     /// What the session is doing now, finely.
@@ -195,6 +210,9 @@ pub struct Action {
     /// Anything worth knowing about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub recorded: bool,
 }
 
 /// What happened to several sessions.

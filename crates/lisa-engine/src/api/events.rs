@@ -33,6 +33,8 @@ crate::words::words! {
         Exited = "exited",
         /// It was ended and removed by Lisa.
         Killed = "killed",
+        /// It had ended before, and was removed by Lisa.
+        Removed = "removed",
     }
 }
 

@@ -4,13 +4,9 @@ use crate::error::{Error, Kind, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::File,
-    os::unix::fs::FileExt,
     path::Path,
     time::{Duration, Instant},
 };
-
-/// How many digits a number takes in the lock's file, its sign included.
-const DIGITS: usize = 20;
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
@@ -22,13 +18,9 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock, waiting at most `limit` for whoever holds it.
     pub fn take(path: &Path, limit: Duration) -> Result<Self> {
-        let file = super::private_options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(|error| Error::io("open", path, &error))?;
+        let file =
+            super::open_private(path, |options| options.read(true).write(true).create(true).truncate(false))
+                .map_err(|error| Error::io("open", path, &error))?;
         let began = Instant::now();
         let mut pause = Duration::from_micros(100);
         loop {
@@ -54,21 +46,6 @@ impl Lock {
     /// Dropping the lock releases it for both.
     pub fn shared(&self) -> std::io::Result<File> {
         self.file.try_clone()
-    }
-
-    /// A number that a holder left for the next one; `None` where nobody did, or it can not be read.
-    pub fn left(&self) -> Option<i64> {
-        let mut digits = [0; DIGITS];
-        self.file.read_exact_at(&mut digits, 0).ok()?;
-        std::str::from_utf8(&digits).ok()?.parse().ok()
-    }
-
-    /// Leaves a number for the next holder. It is written in place and as one piece: much cheaper than a file that is
-    /// replaced, and no more than this is lost if it fails.
-    pub fn leave(&self, number: i64) -> Result<()> {
-        let digits = format!("{number:0DIGITS$}");
-        let written = self.file.write_all_at(digits.as_bytes(), 0);
-        written.map_err(|error| Error::io("write", Path::new("a lock"), &error))
     }
 
     /// How long it took to get.
@@ -117,21 +94,5 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-    }
-
-    #[test]
-    fn what_a_holder_leaves_is_there_for_the_next_and_what_can_not_be_read_is_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lock");
-        let lock = Lock::take(&path, Duration::ZERO).unwrap();
-        assert_eq!(lock.left(), None);
-        for number in [1_794_875_206_030, -7, i64::MAX] {
-            lock.leave(number).unwrap();
-            assert_eq!(lock.left(), Some(number));
-        }
-        drop(lock);
-        assert_eq!(Lock::take(&path, Duration::ZERO).unwrap().left(), Some(i64::MAX));
-        std::fs::write(&path, "torn").unwrap();
-        assert_eq!(Lock::take(&path, Duration::ZERO).unwrap().left(), None);
     }
 }

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -81,10 +81,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
     let temporary = PathBuf::from(temporary);
-    let written = private_options()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
+    let written = open_private(&temporary, |options| options.write(true).create_new(true))
         .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
@@ -93,17 +90,39 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Appends one line in one write.
+/// Appends one line in one write. Where a writer left half a line (a full disk, a kill), it begins a new one.
 pub fn append_line(path: &Path, line: &str) -> Result<()> {
-    let mut bytes = Vec::with_capacity(line.len() + 1);
+    let mut file = open_private(path, |options| options.read(true).append(true).create(true))
+        .map_err(|error| Error::io("open", path, &error))?;
+    let io = |error: io::Error| Error::io("append to", path, &error);
+    let mut bytes = Vec::with_capacity(line.len() + 2);
+    if !ends_with_newline(&file).map_err(io)? {
+        bytes.push(b'\n');
+    }
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');
-    let mut file = private_options()
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(|error| Error::io("open", path, &error))?;
-    file.write_all(&bytes).map_err(|error| Error::io("append to", path, &error))
+    file.write_all(&bytes).map_err(io)
+}
+
+fn ends_with_newline(file: &File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    Ok(last == [b'\n'])
+}
+
+/// Drops the older half of a file of lines that has grown beyond `max` bytes. A line that another process appends
+/// meanwhile may be lost: only for files that are a view of something that is kept elsewhere.
+pub fn trim_lines(path: &Path, max: u64) -> Result<()> {
+    let length = fs::symlink_metadata(path).map_or(0, |found| found.len());
+    if length <= max {
+        return Ok(());
+    }
+    let bytes = read_at(path, length - max / 2, u64::MAX)?.unwrap_or_default();
+    let begin = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+    write_atomic(path, &bytes[begin..])
 }
 
 /// Reads a file of Lisa's own; `None` where there is none. A symlink is not followed.
@@ -121,9 +140,41 @@ pub fn read_at(path: &Path, offset: u64, limit: u64) -> Result<Option<Vec<u8>>> 
     read_from(file, offset, limit).map(Some).map_err(|error| Error::io("read", path, &error))
 }
 
-/// Opens a file for reading without following a symlink.
+/// Opens a file of Lisa's own for reading.
 pub fn open_read(path: &Path) -> io::Result<File> {
-    private_options().read(true).open(path)
+    open_private(path, |options| options.read(true))
+}
+
+/// Opens a file of Lisa's own: private, never through a symlink, never waiting, and a regular file. A fifo in its place
+/// would otherwise hang whoever opens it.
+pub fn open_private(
+    path: &Path,
+    choose: impl FnOnce(&mut OpenOptions) -> &mut OpenOptions,
+) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    regular(choose(&mut options).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK)).open(path)?)
+}
+
+/// Opens a file of somebody else's for reading: it may be reached through a symlink, but must be a regular file.
+pub fn open_foreign(path: &Path) -> io::Result<File> {
+    regular(OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK)).open(path)?)
+}
+
+/// Reads a file of somebody else's, at most `limit` bytes of it.
+pub fn read_foreign(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_from(open_foreign(path)?, 0, limit)
+}
+
+fn flags(flags: OFlags) -> i32 {
+    i32::try_from(flags.bits()).unwrap_or(0)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }
 
 fn read_from(mut file: File, offset: u64, limit: u64) -> io::Result<Vec<u8>> {
@@ -135,13 +186,6 @@ fn read_from(mut file: File, offset: u64, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(usize::MAX).min(USUAL));
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// For files that only this user can read, and never through a symlink.
-pub fn private_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600).custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0));
-    options
 }
 
 /// The whole lines among appended bytes, and how many bytes they take: a torn last line is left for the next time.
@@ -198,6 +242,39 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(read(&path).unwrap().unwrap(), b"22");
+    }
+
+    #[test]
+    fn half_a_line_that_a_full_disk_left_does_not_swallow_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hooks.jsonl");
+        append_line(&path, "one").unwrap();
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"tw").unwrap();
+        append_line(&path, "three").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n{\"tw\nthree\n");
+    }
+
+    #[test]
+    fn a_fifo_in_place_of_a_file_is_refused_and_hangs_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("meta.json");
+        crate::helper::launch::make_fifo(&path).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("not a regular file"));
+        assert!(append_line(&path, "x").is_err());
+        assert!(open_foreign(&path).is_err());
+        assert!(Lock::take(&path, std::time::Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_file_of_lines_keeps_its_newer_half() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events.jsonl");
+        (0..100).for_each(|n| append_line(&path, &format!("line {n}")).unwrap());
+        trim_lines(&path, 1000).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 100, "it is short enough");
+        trim_lines(&path, 400).unwrap();
+        let kept = fs::read_to_string(&path).unwrap();
+        assert!(kept.starts_with("line ") && kept.ends_with("line 99\n") && kept.len() <= 200, "{kept}");
     }
 
     #[test]

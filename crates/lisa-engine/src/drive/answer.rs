@@ -7,11 +7,12 @@ use super::{
 };
 use crate::{
     api::{AnswerRequest, AnswerResponse, EventKind},
-    engine::{Engine, next_step, now},
+    engine::{Engine, next_step},
     error::{Error, Kind, Result},
-    judge::{Judged, Note},
+    judge::Judged,
     text::without_controls,
     tmux::Typed,
+    watch::record::Note,
     words::{Effect, Prompt, PromptKind, PromptOption},
 };
 use std::time::Duration;
@@ -33,12 +34,21 @@ struct Chosen {
     effect: Option<Effect>,
 }
 
+/// What became of an answer.
+struct Answered {
+    /// The prompt that was answered.
+    prompt: Prompt,
+    chosen: Chosen,
+    /// Whether it could be written down.
+    recorded: bool,
+}
+
 impl Engine {
     /// Answers the prompt that a session is blocked on.
     pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerResponse> {
         let choices = check(request)?;
         let driver = Driver::take(self, &request.session)?;
-        let (prompt, chosen) =
+        let Answered { prompt, chosen, recorded } =
             driver.answer(&choices, request.text.as_deref(), request.prompt_id.as_deref())?;
         let (sighting, judged) = driver.look()?;
         let session = self.describe(&sighting, &judged, false);
@@ -50,6 +60,7 @@ impl Engine {
             title: prompt.title,
             answered: chosen.words,
             effect: chosen.effect,
+            recorded,
             status: session.status,
             state: session.state,
             cursor,
@@ -77,12 +88,43 @@ fn check(request: &AnswerRequest) -> Result<Vec<String>> {
 }
 
 impl Driver<'_> {
-    fn answer(&self, choices: &[String], text: Option<&str>, id: Option<&str>) -> Result<(Prompt, Chosen)> {
+    fn answer(&self, choices: &[String], text: Option<&str>, id: Option<&str>) -> Result<Answered> {
         let (sighting, judged) = self.look()?;
-        let first =
-            judged.outcome.verdict.state.prompt().filter(|prompt| id.is_none_or(|id| id == prompt.id));
-        let first = first.cloned().ok_or_else(|| self.changed(id.unwrap_or_default(), &judged))?;
-        let mut all = Chosen { words: Vec::new(), effect: None };
+        let state = &judged.outcome.verdict.state;
+        let first = state.prompt().filter(|prompt| id.is_none_or(|id| id == prompt.id));
+        let prompt = first.cloned().ok_or_else(|| self.changed(id.unwrap_or_default(), &judged))?;
+        let note = |words: &[String]| {
+            let mut note = Note::line(format!("{}: {}", prompt.title, words.join(", ")));
+            note.data.insert("prompt_id".to_owned(), prompt.id.clone().into());
+            note
+        };
+        let wanted: Vec<String> = choices.iter().cloned().chain(text.map(str::to_owned)).collect();
+        self.intend(&sighting, EventKind::Answer, note(&wanted))?;
+        let mut chosen = Chosen { words: Vec::new(), effect: None };
+        if let Err(error) = self.answer_pages(&prompt, choices, text, &mut chosen) {
+            match self.pressed.get() {
+                // Something was pressed, so something may have been answered: that is told whatever came of it.
+                true => {
+                    let mut note = note(if chosen.words.is_empty() { &wanted } else { &chosen.words });
+                    note.data.insert("unconfirmed".to_owned(), true.into());
+                    self.fulfil(&sighting, EventKind::Answer, state, note);
+                }
+                false => self.give_up(&sighting),
+            }
+            return Err(error);
+        }
+        let recorded = self.fulfil(&sighting, EventKind::Answer, state, note(&chosen.words));
+        Ok(Answered { prompt, chosen, recorded })
+    }
+
+    /// Answers a prompt page by page; what was chosen is in `all` even if a later page fails.
+    fn answer_pages(
+        &self,
+        first: &Prompt,
+        choices: &[String],
+        text: Option<&str>,
+        all: &mut Chosen,
+    ) -> Result<()> {
         let mut rest = choices;
         let mut page = first.clone();
         for _ in 0..PAGES_MAX {
@@ -95,15 +137,7 @@ impl Driver<'_> {
                 false => break,
             }
         }
-        let journal = self.engine.journal()?;
-        let state = judged.outcome.verdict.state.clone();
-        let mut note = Note::line(format!("{}: {}", first.title, all.words.join(", ")));
-        note.data.insert("prompt_id".to_owned(), first.id.clone().into());
-        self.update(&sighting, |record| {
-            note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
-            record.note(&self.name, EventKind::Answer, &state, now(), note, &journal);
-        })?;
-        Ok((first, all))
+        Ok(())
     }
 
     /// Answers what is shown now, with as many of the choices as that takes.
@@ -297,6 +331,7 @@ impl Driver<'_> {
             let (Some(row), Some(guard)) = (&sighting.pane, guard((sighting, judged), DIALOG_ROWS)) else {
                 continue;
             };
+            self.pressed.set(true);
             match self.engine.tmux().type_text(&row.pane_id, text, &guard)? {
                 Typed::Done => return Ok(()),
                 Typed::Moved => {}

@@ -3,10 +3,10 @@
 use super::{BOX_ROWS, Driver, MOVED_MAX};
 use crate::{
     api::{ActResponse, Action, EventKind, SessionRequest},
-    engine::{Engine, next_step, now},
+    engine::{Engine, next_step},
     error::Result,
-    judge::Note,
     tmux::Typed,
+    watch::record::Note,
     words::{State, StateName},
 };
 use std::time::Duration;
@@ -22,6 +22,7 @@ impl Engine {
         let was = judged.outcome.verdict.status();
         let mut done = "not_working";
         let mut detail = None;
+        let mut recorded = true;
         let draft_before = judged.outcome.signals.draft.is_some();
         for _ in 0..MOVED_MAX {
             // Looked at anew each time: in a dialog the same key would be an answer.
@@ -59,13 +60,12 @@ impl Engine {
                 let gone = "the prompt came back into the input box and was cleared";
                 detail = Some(if cleared { gone } else { left }.to_owned());
             }
-            let journal = self.journal()?;
-            let state = after.outcome.verdict.state.clone();
-            driver.update(&sighting, |record| {
-                let mut note = Note::line(done);
-                note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
-                record.note(&driver.name, EventKind::Interrupt, &state, now(), note, &journal);
-            })?;
+            recorded = driver.fulfil(
+                &sighting,
+                EventKind::Interrupt,
+                &after.outcome.verdict.state,
+                Note::line(done),
+            );
             break;
         }
         let (sighting, judged) = driver.look()?;
@@ -79,7 +79,7 @@ impl Engine {
             _ => next_step(&session, cursor),
         };
         Ok(ActResponse {
-            action: Action { name: session.name.clone(), was, done: done.to_owned(), detail },
+            action: Action { name: session.name.clone(), was, done: done.to_owned(), detail, recorded },
             next,
             session: Some(session),
             cursor,

@@ -15,16 +15,20 @@ mod startup;
 pub(crate) use send::seconds;
 
 use crate::{
+    api::EventKind,
     disk::Lock,
-    engine::Engine,
+    engine::{Engine, now},
     error::{Error, Result},
-    judge::{self, Judged, Record},
+    judge::Judged,
     observation::Reading,
     profile::Profile,
     session::find::{self, Sighting},
     tmux::{Guard, Typed},
+    watch::record::{Intent, Note, Record},
+    words::State,
 };
 use std::{
+    cell::Cell,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -49,6 +53,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) name: String,
     pub(crate) profile: Arc<Profile>,
+    /// Whether anything was typed.
+    pressed: Cell<bool>,
     _lock: Lock,
 }
 
@@ -61,11 +67,11 @@ impl Drop for Driver<'_> {
 impl<'a> Driver<'a> {
     /// Takes a session in hand, by its exact name.
     pub(crate) fn take(engine: &'a Engine, name: &str) -> Result<Self> {
-        let (folder, meta) = find::stored(&engine.store()?, name)?;
+        let (folder, meta) = find::stored(&engine.store_with(name)?, name)?;
         let lock = Lock::take(&folder.file("drive.lock"), DRIVE_LIMIT)?;
         let profile = engine.profiles().get_or_generic(&meta.agent);
         let profile = profile.ok_or_else(|| Error::not_found(&meta.agent, &[]))?;
-        Ok(Self { engine, name: name.to_owned(), profile, _lock: lock })
+        Ok(Self { engine, name: name.to_owned(), profile, pressed: Cell::new(false), _lock: lock })
     }
 
     /// Looks at the session now. What is typed is decided from one look: one that another process overtook has that
@@ -102,25 +108,56 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Changes the session's record under its lock, and tells the journal what was noted.
+    /// Changes the session's record under its lock, and tells the journal what was noted. An error means that nothing has
+    /// changed; what the journal could not be told is kept until it can.
     pub(crate) fn update(&self, sighting: &Sighting, change: impl FnOnce(&mut Record)) -> Result<()> {
         let journal = self.engine.journal()?;
-        let lock = sighting.folder.lock(self.engine.config().lock_timeout)?;
-        let mut record = judge::read_record(&sighting.folder, &sighting.meta.run_id)
-            .unwrap_or_else(|_| Record::fresh(&sighting.meta.run_id));
-        if judge::flush(&sighting.folder, &record, &journal).is_ok() {
-            record.outbox.clear();
+        let mut opened = self.engine.writer(&journal).open(sighting)?;
+        change(&mut opened.record);
+        let changed = opened.commit()?;
+        if let Some(error) = changed.untold {
+            tracing::warn!(session = self.name, %error, "the journal is told later");
         }
-        change(&mut record);
-        judge::write_record(&sighting.folder, &record)?;
-        drop(lock);
-        judge::flush(&sighting.folder, &record, &journal)
+        Ok(())
+    }
+
+    /// Writes down what is about to be done. What cannot be written down is not done.
+    fn intend(&self, sighting: &Sighting, kind: EventKind, mut note: Note) -> Result<()> {
+        self.update(sighting, |record| {
+            note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
+            record.intent = Some(Intent::new(kind, now(), note));
+        })
+    }
+
+    /// Tells what was done of what was intended; says whether that could be written down.
+    fn fulfil(&self, sighting: &Sighting, kind: EventKind, state: &State, mut note: Note) -> bool {
+        let told = self.update(sighting, |record| {
+            record.intent = None;
+            note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
+            record.note(&self.name, kind, state, now(), note);
+        });
+        if let Err(error) = &told {
+            tracing::warn!(session = self.name, %error, "what was done could not be written down");
+        }
+        told.is_ok()
+    }
+
+    /// Takes back what was intended: nothing was done.
+    fn give_up(&self, sighting: &Sighting) {
+        if let Err(error) = self.update(sighting, |record| record.intent = None) {
+            tracing::warn!(session = self.name, %error, "what was not done could not be written down");
+        }
     }
 
     /// Presses keys, if the pane still shows what that look saw.
     fn press(&self, look: (&Sighting, &Judged), rows: usize, keys: &[&str]) -> Result<Typed> {
         match (&look.0.pane, guard(look, rows)) {
-            (Some(row), Some(guard)) => self.engine.tmux().press(&row.pane_id, keys, &guard),
+            (Some(row), Some(guard)) => {
+                let typed = self.engine.tmux().press(&row.pane_id, keys, &guard);
+                // One that failed may have been typed all the same.
+                self.pressed.set(self.pressed.get() || !matches!(typed, Ok(Typed::Moved | Typed::Gone)));
+                typed
+            }
             (Some(_), None) => Ok(Typed::Moved),
             (None, _) => Ok(Typed::Gone),
         }

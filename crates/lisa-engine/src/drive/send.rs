@@ -9,12 +9,13 @@ use crate::{
     api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome},
     engine::{Engine, next_step, now},
     error::{Error, Result},
-    judge::{Judged, Note, Turn, timestamp},
+    judge::Judged,
     memory::Phase,
     observation::At,
     session::{find::Sighting, plan::PROMPT_MAX},
     text::without_controls,
     tmux::{Guard, Typed},
+    watch::record::{Note, Turn, timestamp},
     words::{Exit, State},
 };
 use std::{thread, time::Duration};
@@ -247,13 +248,14 @@ impl Driver<'_> {
         };
         let sent = Sent { delivered, began, queued, bytes: text.len(), before };
         let noted = self.note_sent(sighting, sent, &mut turn);
+        let recorded = noted.is_ok();
         let hint = match (delivered, ended, trouble.or(noted.err())) {
             (Delivery::Unconfirmed, true, _) => Some(gate::hint(Refusal::PaneDead).to_owned()),
             (Delivery::Unconfirmed, false, _) => Some(UNPROVEN.to_owned()),
             (_, _, Some(error)) => Some(format!("it could not be written down: {error}")),
             (_, _, None) => None,
         };
-        Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint })
+        Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint, recorded })
     }
 
     /// Tells the journal what was sent, and which turn it began.
@@ -265,16 +267,15 @@ impl Driver<'_> {
         let mut note = Note::line(format!("{}, {} bytes", sent.delivered, sent.bytes));
         note.turn.clone_from(turn);
         let state = judged.outcome.verdict.state.clone();
-        let journal = self.engine.journal()?;
         self.update(sighting, |record| {
             // A turn whose prompt was never seen to be taken ends when another takes its place.
             if let Some(lost) = sent.before.filter(|turn| turn.ended.is_none()) {
                 let mut note = Note::line(TurnOutcome::Failed.as_str());
                 note.turn = Some(lost.id);
                 note.data.insert("why".to_owned(), "nothing proved that its prompt was taken".into());
-                record.note(&self.name, EventKind::TurnEnded, &state, now(), note, &journal);
+                record.note(&self.name, EventKind::TurnEnded, &state, now(), note);
             }
-            record.note(&self.name, EventKind::Send, &state, now(), note, &journal);
+            record.note(&self.name, EventKind::Send, &state, now(), note);
         })
     }
 
@@ -358,21 +359,22 @@ impl Driver<'_> {
             if asked && !force {
                 return Ok(refused(Refusal::PromptOpen));
             }
+            let note = Note::line(format!("keys {}", keys.join(" ")));
+            self.intend(&sighting, EventKind::Send, note.clone())?;
             let typed = match force {
                 true => self.engine.tmux().press(&row.pane_id, &words, &Guard::alive())?,
                 false => self.press((&sighting, &judged), BOX_ROWS, &words)?,
             };
+            if typed != Typed::Done {
+                self.give_up(&sighting);
+            }
             match typed {
                 Typed::Done => {}
                 Typed::Moved => continue,
                 Typed::Gone => break,
             }
-            let journal = self.engine.journal()?;
-            let note = Note::line(format!("keys {}", keys.join(" ")));
-            self.update(&sighting, |record| {
-                record.note(&self.name, EventKind::Send, &state, now(), note, &journal)
-            })?;
             return Ok(Receipt {
+                recorded: self.fulfil(&sighting, EventKind::Send, &state, note),
                 turn: None,
                 delivered: Delivery::Submitted,
                 evidence: Some("keys pressed".to_owned()),
@@ -436,6 +438,7 @@ fn refused(refusal: Refusal) -> Receipt {
         at: timestamp(now()),
         refusal: Some(refusal),
         hint: Some(gate::hint(refusal).to_owned()),
+        recorded: true,
     }
 }
 

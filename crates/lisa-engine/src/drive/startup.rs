@@ -4,9 +4,8 @@
 use super::Driver;
 use crate::{
     api::{EventKind, SpawnRequest},
-    engine::now,
     error::{Kind, Result},
-    judge::Note,
+    watch::record::Note,
     words::{DialogKind, Effect, Prompt, State},
 };
 use std::time::{Duration, Instant};
@@ -30,12 +29,8 @@ impl Driver<'_> {
                 Err(error) if matches!(error.kind(), Kind::PromptChanged | Kind::NoPrompt) => continue,
                 Err(error) => return Err(error),
             }
-            let journal = self.engine.journal()?;
-            let state = judged.outcome.verdict.state.clone();
             let note = Note::line(format!("{}: {} (said at the start)", prompt.title, option.label));
-            self.update(&sighting, |record| {
-                record.note(&self.name, EventKind::Answer, &state, now(), note, &journal);
-            })?;
+            self.fulfil(&sighting, EventKind::Answer, &judged.outcome.verdict.state, note);
             // The same dialog must be gone before anything else is pressed.
             self.watch(Duration::from_secs(8), |_, judged| {
                 let shown = judged.outcome.verdict.state.prompt();

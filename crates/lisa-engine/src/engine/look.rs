@@ -4,7 +4,7 @@ use super::{Engine, Inner, now};
 use crate::{
     api::*,
     error::{Error, Kind, Result},
-    judge::{self, Bench, Judged, timestamp},
+    judge::{self, Judged},
     observation::At,
     observe::Screens,
     session::{
@@ -14,7 +14,7 @@ use crate::{
         spawn::Started,
     },
     tmux::{Capture, Shown, Tmux},
-    watch::{Wanted, journal::Journal},
+    watch::{Wanted, change::Writer, record::timestamp},
     words::State,
 };
 use std::path::Path;
@@ -31,14 +31,14 @@ impl Engine {
 
     /// The same, looked at in any case: every signal is as it is at this moment.
     pub fn look(&self, request: &SessionRequest) -> Result<Session> {
-        let (folder, meta) = find::meant(&self.store()?, &request.session)?;
+        let (folder, meta) = find::meant(&self.store_with(&request.session)?, &request.session)?;
         let (sighting, judged) = self.look_into(folder, meta)?;
         Ok(self.describe(&sighting, &judged, true))
     }
 
     /// Looks at one session.
     pub(crate) fn look_at(&self, name: &str) -> Result<(Sighting, Judged)> {
-        let (folder, meta) = find::stored(&self.store()?, name)?;
+        let (folder, meta) = find::stored(&self.store_with(name)?, name)?;
         self.look_into(folder, meta)
     }
 
@@ -51,6 +51,7 @@ impl Engine {
     /// Looks at the sessions of these folders: one exchange with tmux for all of them.
     pub(crate) fn look_into_all(&self, sessions: Vec<(Folder, Meta)>) -> Result<Vec<(Sighting, Judged)>> {
         let journal = self.journal()?;
+        let writer = self.writer(&journal);
         let at = now();
         let ids: Vec<&str> = sessions.iter().filter_map(|(_, meta)| meta.pane_id.as_deref()).collect();
         let mut looks = self.tmux().looks(&ids, Shown::Screen)?.into_iter();
@@ -62,7 +63,7 @@ impl Engine {
             let pane = row.filter(|row| row.run_id == meta.run_id);
             let screens = Screens::from_reply(screen.filter(|_| pane.is_some()));
             let sighting = Sighting { folder, meta, pane };
-            let judged = self.judge_shown(&sighting, screens, at, &journal)?;
+            let judged = self.judge_shown(&sighting, screens, at, writer)?;
             found.push((sighting, judged));
         }
         Ok(found)
@@ -71,29 +72,35 @@ impl Engine {
     /// Judges a session that was just started by what its start has shown.
     pub(super) fn look_at_start(&self, started: &Started) -> Result<(Sighting, Judged)> {
         let sighting = started.sighting();
-        let judged = self.judge_shown(&sighting, Screens::none(), now(), &self.journal()?)?;
+        let journal = self.journal()?;
+        let judged = self.judge_shown(&sighting, Screens::none(), now(), self.writer(&journal))?;
         Ok((sighting, judged))
     }
 
     /// Looks at every session that a list may be about: one exchange with tmux for all of them.
     fn look_at_all(&self, request: &ListRequest) -> Result<Vec<Session>> {
-        let stored = self.store()?.load_all()?.into_iter().filter_map(|stored| stored.found.ok());
-        let wanted =
-            stored.filter(|(_, meta)| request.agent.as_ref().is_none_or(|agent| meta.agent == *agent));
+        let wanted = self
+            .load_all()?
+            .into_iter()
+            .filter(|(_, meta)| request.agent.as_ref().is_none_or(|agent| meta.agent == *agent));
         let mut found: Vec<(Folder, Meta)> = wanted.collect();
         found.sort_by(|(_, a), (_, b)| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
         let looked = self.look_into_all(found)?;
-        let there = looked.into_iter().filter(|(sighting, judged)| !is_gone(sighting, judged));
+        let there = looked.into_iter().filter(|(_, judged)| !judged.gone);
         Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
     }
 
     /// Judges a session whose screen was captured at `at`.
-    fn judge_shown(&self, session: &Sighting, screens: Screens, at: At, journal: &Journal) -> Result<Judged> {
-        let bench =
-            Bench { journal, lock_limit: self.inner.config.lock_timeout, records: &self.inner.records };
+    fn judge_shown(
+        &self,
+        session: &Sighting,
+        screens: Screens,
+        at: At,
+        writer: Writer<'_>,
+    ) -> Result<Judged> {
         let profile = self.inner.profiles.get_or_generic(&session.meta.agent);
         let profile = profile.ok_or_else(|| Error::not_found(&session.meta.agent, &[]))?;
-        Ok(judge::judge(session, &profile, screens, at, bench))
+        Ok(judge::judge(session, &profile, screens, at, writer))
     }
 
     /// Every session in the words of the API.
@@ -241,7 +248,7 @@ impl Engine {
 
     /// Why Lisa says what it says about a session.
     pub fn explain(&self, request: &SessionRequest) -> Result<Explanation> {
-        let (folder, meta) = find::meant(&self.store()?, &request.session)?;
+        let (folder, meta) = find::meant(&self.store_with(&request.session)?, &request.session)?;
         let (sighting, judged) = self.look_into(folder, meta)?;
         let session = self.describe(&sighting, &judged, true);
         Ok(crate::explain::explain(session, &judged.outcome, judged.observation.at))
@@ -249,7 +256,7 @@ impl Engine {
 
     /// What a session shows or has said.
     pub fn read(&self, request: &ReadRequest) -> Result<ReadResponse> {
-        let store = self.store()?;
+        let store = self.store_with(&request.session)?;
         let name = find::meant(&store, &request.session)?.1.name;
         let max = request.max_lines.unwrap_or(80).clamp(1, LINES_MAX) as usize;
         match request.view {
@@ -323,11 +330,6 @@ fn node(row: &Row, rows: &[Row], depth: u32) -> TreeNode {
             children.map(|child| node(child, rows, depth + 1)).collect()
         },
     }
-}
-
-/// Whether somebody ended a session while it was looked at: that is not one that cannot be looked at.
-pub(crate) fn is_gone(sighting: &Sighting, judged: &Judged) -> bool {
-    judged.outcome.verdict.reason == "state_unwritable" && !sighting.folder.path().exists()
 }
 
 /// A project as a caller names it: by its name, its hash, or a directory in it.

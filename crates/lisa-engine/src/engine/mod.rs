@@ -3,24 +3,23 @@
 //! Each method blocks and may be called from any thread. Nothing is kept in memory that is not also in tmux or on
 //! disk: two engines, in one process or in two, see and say the same.
 
+mod finish;
 mod look;
 mod record;
 mod start;
 
 pub use crate::watch::{Health, Said, Watch};
-pub(crate) use look::is_gone;
 
 use crate::{
     api::*,
     config::{Config, Environment, Policy},
     disk::Cache,
-    error::{Error, Kind, Result, near_matches},
-    judge::Record,
+    error::{Error, Kind, Result},
     observation::At,
     profile::{Profile, Profiles},
-    session::{Meta, Store, end, find, names, plan},
+    session::{Folder, Meta, Store, find, names, plan, repair},
     tmux::Tmux,
-    watch::{Observed, Table, Watcher, journal::Journal},
+    watch::{Observed, Table, Watcher, change::Writer, journal::Journal, record::Record},
     words::StateName,
 };
 use std::{
@@ -232,9 +231,45 @@ impl Engine {
         Store::open_again(&self.inner.config.state_dir, &self.inner.metas)
     }
 
+    /// What is known of a session; `None` where there is none. One whose metadata is damaged is repaired first.
+    pub(crate) fn load(&self, name: &str) -> Result<Option<(Folder, Meta)>> {
+        let store = self.store()?;
+        match store.load(name) {
+            Err(error) if error.kind() == Kind::CorruptFile => {
+                repair::repair(self.tmux(), &store, name)?.map_or(Err(error), |_| store.load(name))
+            }
+            found => found,
+        }
+    }
+
+    /// The store, in which the session of this name was repaired if that was needed and possible.
+    pub(crate) fn store_with(&self, name: &str) -> Result<Store> {
+        // What cannot be repaired is said by whoever reads it.
+        let _ = self.load(name);
+        self.store()
+    }
+
+    /// What is known of every session, repaired where that is needed and possible.
+    pub(crate) fn load_all(&self) -> Result<Vec<(Folder, Meta)>> {
+        let mut found = Vec::new();
+        for stored in self.store()?.load_all()? {
+            let loaded = if stored.found.is_err() { self.load(&stored.name) } else { stored.found.map(Some) };
+            match loaded {
+                Ok(loaded) => found.extend(loaded),
+                Err(error) => tracing::warn!(session = stored.name, %error, "it cannot be read"),
+            }
+        }
+        Ok(found)
+    }
+
     pub(crate) fn journal(&self) -> Result<Journal> {
         self.store()?;
         Journal::open(&self.inner.config)
+    }
+
+    /// What changing sessions takes.
+    pub(crate) fn writer<'a>(&'a self, journal: &'a Journal) -> Writer<'a> {
+        Writer { journal, lock_limit: self.inner.config.lock_timeout, records: &self.inner.records }
     }
 
     fn profile(&self, agent: &str) -> Result<Arc<Profile>> {
@@ -266,7 +301,7 @@ impl Engine {
 
     /// The command line that attaches a terminal to a session.
     pub fn attach_command(&self, name: &str) -> Result<Vec<String>> {
-        let session = find::exact(self.tmux(), &self.store()?, name)?;
+        let session = find::exact(self.tmux(), &self.store_with(name)?, name)?;
         if session.pane.as_ref().is_some_and(|row| row.pane.dead) && !self.tmux().survives_a_look()? {
             return Err(Error::new(
                 Kind::NotOffered,
@@ -283,63 +318,6 @@ impl Engine {
         }
         let argv = self.tmux().attach_command(name);
         Ok(argv.into_iter().map(|word| word.to_string_lossy().into_owned()).collect())
-    }
-
-    /// Ends a session and those it started. One that is gone already is fine.
-    pub fn kill(&self, request: &KillRequest) -> Result<Actions> {
-        let store = self.store()?;
-        let mut sessions = Vec::new();
-        for session in end::with_descendants(&find::unseen(&store)?, &request.session) {
-            let pane = find::pane_of(self.tmux(), &session.meta)?;
-            let processes = end::Processes::running(request.force);
-            sessions.push(self.end(&find::Sighting { pane, ..session }, processes)?);
-        }
-        if sessions.is_empty() {
-            if let Some(folder) = store.folder(&request.session).filter(|folder| folder.path().exists()) {
-                // Its metadata can not be read, but it can be removed.
-                folder.remove()?;
-            }
-            // Not guessed, but named: it may have been a slip.
-            let near = near_matches(&request.session, &store.names()?);
-            let detail = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
-            sessions.push(Action {
-                name: request.session.clone(),
-                was: crate::words::Status::NotFound,
-                done: "already_gone".to_owned(),
-                detail,
-            });
-        }
-        Ok(Actions { sessions })
-    }
-
-    /// Ends several sessions.
-    pub fn kill_all(&self, request: &KillAllRequest) -> Result<Actions> {
-        let store = self.store()?;
-        let all = find::all(self.tmux(), &store, false)?;
-        let root = match &request.project {
-            Some(project) => {
-                Some(names::project_root(&plan::working_folder(Some(project), &self.inner.caller.cwd)?))
-            }
-            None => None,
-        };
-        let wanted = |session: &find::Sighting| {
-            root.as_ref().is_none_or(|root| session.meta.project_root == *root)
-                && request.agent.as_ref().is_none_or(|agent| session.meta.agent == *agent)
-        };
-        let mut order: Vec<find::Sighting> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
-        for session in all.iter().filter(|session| wanted(session)) {
-            let tree = end::with_descendants(&all, &session.meta.name).into_iter();
-            order.extend(tree.filter(|session| seen.insert(session.meta.name.clone())));
-        }
-        end::stop_processes(&order, end::Processes::running(request.force));
-        let ended = order.iter().map(|session| self.end(session, end::Processes::Ended));
-        Ok(Actions { sessions: ended.collect::<Result<_>>()? })
-    }
-
-    /// Removes what nobody needs any more.
-    pub fn cleanup(&self) -> Result<CleanupResponse> {
-        end::cleanup(self.tmux(), &self.store()?)
     }
 
     /// The agents that can be started.

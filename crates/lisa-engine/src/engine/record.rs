@@ -32,7 +32,7 @@ impl Engine {
         limit: Option<Duration>,
         cancel: &Cancel,
     ) -> Result<u64> {
-        let store = self.store()?;
+        let store = self.store_with(session)?;
         let name = find::meant(&store, session)?.1.name;
         let first = find::exact(self.tmux(), &store, &name)?;
         let profile = self.profile(&first.meta.agent)?;

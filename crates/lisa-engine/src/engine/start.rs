@@ -6,17 +6,16 @@ use crate::{
     disk::Lock,
     drive::{Driver, gate::Allows, seconds},
     error::{Error, Kind, Result},
-    judge::{self, Note, Record},
     profile::{
         Profile,
         launch::{Launch, Template},
     },
     session::{
-        end::{self, Processes},
         find::{self, Sighting},
         plan::{self, Asker, Places, Plan},
         spawn::{self, Means, Started},
     },
+    watch::record::{Note, Record, timestamp},
     words::{State, StateName},
 };
 use std::time::Duration;
@@ -63,19 +62,17 @@ impl Engine {
         turns: u64,
     ) -> Result<Option<String>> {
         let journal = self.journal()?;
-        let mut record = Record::fresh(&started.meta.run_id);
-        record.turns = turns;
+        let sighting = started.sighting();
+        let fresh = Record { turns, ..Record::fresh(&started.meta.run_id) };
+        let mut change = self.writer(&journal).begin(&sighting, fresh)?;
         let mut note = Note::line(format!("{} in {}", started.meta.agent, started.meta.cwd.display()));
         if request.prompt.is_some() && started.paste.is_none() {
-            note.turn = Some(record.begin_turn(&started.meta.name, started.meta.started_at));
+            note.turn = Some(change.record.begin_turn(&started.meta.name, started.meta.started_at));
         }
         let turn = note.turn.clone();
-        record.note(&started.meta.name, kind, &State::Starting, now(), note, &journal);
-        let lock = started.folder.lock(self.inner.config.lock_timeout)?;
-        judge::write_record(&started.folder, &record)?;
-        drop(lock);
-        judge::flush(&started.folder, &record, &journal)?;
-        Ok(turn)
+        change.note(kind, &State::Starting, now(), note);
+        // A session that nobody could be told of is not left running.
+        change.commit()?.untold.map_or(Ok(turn), Err)
     }
 
     /// Sees a session through its start: dialogs that the caller said yes to beforehand are answered, a prompt that
@@ -93,9 +90,10 @@ impl Engine {
             turn: Some(turn),
             delivered: Delivery::Submitted,
             evidence: Some("given to the agent at its start".to_owned()),
-            at: judge::timestamp(now()),
+            at: timestamp(now()),
             refusal: None,
             hint: None,
+            recorded: true,
         });
         if !limit.is_zero() {
             let driver = Driver::take(self, &started.meta.name)?;
@@ -126,7 +124,7 @@ impl Engine {
     /// Takes up the agent's own conversation again after it has ended.
     pub fn resume(&self, request: &ResumeRequest) -> Result<ActResponse> {
         seconds(request.wait_ready_s, Duration::ZERO)?;
-        let store = self.store()?;
+        let store = self.store_with(&request.session)?;
         let (folder, _) = find::stored(&store, &request.session)?;
         // Two who resume the same session: the second finds it running.
         let _lock = Lock::take(&folder.file("resume.lock"), RESUME_LIMIT)?;
@@ -139,6 +137,7 @@ impl Engine {
                 was,
                 done: "already_running".to_owned(),
                 detail: Some("send_input goes on with it".to_owned()),
+                recorded: true,
             };
             let cursor = self.cursor()?;
             return Ok(ActResponse {
@@ -175,7 +174,13 @@ impl Engine {
         let started = spawn::respawn(plan, means, &session, &store, &self.inner.config)?;
         let turn = self.note_start(&started, &again, EventKind::Resumed, judged.record.turns)?;
         let response = self.after_start(&again, &started, turn)?;
-        let action = Action { name: request.session.clone(), was, done: "resumed".to_owned(), detail: None };
+        let action = Action {
+            name: request.session.clone(),
+            was,
+            done: "resumed".to_owned(),
+            detail: None,
+            recorded: true,
+        };
         // What it shows as delivered was read before it ended.
         let next = match (response.session.state, &request.prompt) {
             (StateName::Ready, None) => format!("send_input to {} goes on with it", request.session),
@@ -221,34 +226,6 @@ impl Engine {
         let places = Places { folder: folder.display().to_string(), settings };
         plan.fill(&request, plan::template(launch, request.mode, &request.agent)?, launch, &places);
         Ok(plan.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect())
-    }
-
-    /// Ends one session, tells the journal, and says what was done.
-    pub(super) fn end(&self, session: &Sighting, processes: Processes) -> Result<Action> {
-        let journal = self.journal()?;
-        let mut record = judge::read_record(&session.folder, &session.meta.run_id)
-            .unwrap_or_else(|_| Record::fresh(&session.meta.run_id));
-        let was = record.memory.verdict.as_ref().map_or(crate::words::Status::JustStarted, |v| v.status());
-        let state = record.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
-        let killed = end::stop(session, processes, self.tmux())?;
-        let mut note = Note::line(format!("was {was}"));
-        note.turn = record.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.id.clone());
-        if note.turn.is_some() {
-            let mut died = Note::line(TurnOutcome::Died.as_str());
-            died.turn.clone_from(&note.turn);
-            record.note(&session.meta.name, EventKind::TurnEnded, &state, now(), died, &journal);
-        }
-        record.note(&session.meta.name, EventKind::Killed, &state, now(), note, &journal);
-        // Told before the folder goes: whoever is killed between the two leaves something that can be killed again.
-        journal.append(&record.outbox, record.outbox_since)?;
-        session.folder.remove()?;
-        Ok(Action {
-            name: session.meta.name.clone(),
-            was,
-            done: "killed".to_owned(),
-            detail: (killed > 0)
-                .then(|| format!("{killed} processes did not end by themselves and were killed")),
-        })
     }
 }
 

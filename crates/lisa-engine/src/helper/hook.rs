@@ -1,23 +1,26 @@
 //! What an agent's hooks call: takes one payload and writes it down. It never fails the agent.
 
 use crate::{
-    api::{Event, EventKind},
-    judge,
+    api::EventKind,
+    disk::Cache,
     observation::At,
-    session::{Folder, policy},
-    watch::journal::{Entry, Journal},
+    session::{Folder, find::Sighting, policy},
+    watch::{change::Writer, journal::Journal, record::Note},
     words::State,
 };
 use std::{
     io::{self, Read},
     path::Path,
     process::ExitCode,
+    time::Duration,
 };
 
 /// A payload that is larger than this is cut: what it is about is kept, its long texts are not.
 const MAX: usize = 256 << 10;
 /// How long a text in a payload that is too large may be.
 const TEXT_MAX: usize = 4 << 10;
+/// How long a hook waits for the session's lock, which a look holds for a few milliseconds. The agent waits meanwhile.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
 /// The file is started anew when it grows beyond this; a look has read it long before.
 const FILE_MAX: u64 = 16 << 20;
 
@@ -32,7 +35,7 @@ pub(super) fn main(dir: &Path) -> ExitCode {
         && let Some(decision) = policy::decide(dir, &payload)
     {
         use std::io::Write;
-        // What can not be told is not decided: the agent then asks.
+        // What cannot be told is not decided: the agent then asks.
         if tell(dir, &decision, now).is_some() {
             let _ = writeln!(io::stdout(), "{}", decision.answer);
         }
@@ -40,28 +43,23 @@ pub(super) fn main(dir: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes what the policy decided to the journal, so that nothing is decided in silence. It goes there directly: the
-/// session's lock may be held by a look, and nobody else can know of this decision.
+/// Tells what the policy decided, so that nothing is decided in silence.
 fn tell(dir: &Path, decision: &policy::Decision, at: i64) -> Option<()> {
     let folder = Folder::at(dir)?;
     let meta = folder.meta().ok()??;
     let journal = Journal::at(dir.parent()?.parent()?).ok()?;
-    let record = judge::read_record(&folder, &meta.run_id).unwrap_or_default();
-    let state = record.memory.verdict.map_or(State::Starting, |verdict| verdict.state);
+    let session = Sighting { folder, meta, pane: None };
+    let records = Cache::default();
+    let writer = Writer { journal: &journal, lock_limit: LOCK_LIMIT, records: &records };
+    let mut change = writer.open(&session).ok()?;
+    let state =
+        change.record.memory.verdict.as_ref().map_or(State::Starting, |verdict| verdict.state.clone());
     let word = if decision.allowed { "allowed" } else { "denied" };
-    let event = Event {
-        cursor: 0,
-        at: judge::timestamp(At(at)),
-        session: meta.name,
-        event: EventKind::Policy,
-        status: state.status(),
-        state: state.name(),
-        detail: format!("{word} {} {} by {}", decision.tool, decision.subject, decision.pattern),
-        turn: record.turn.map(|turn| turn.id),
-        data: None,
-    };
-    let entry = Entry { id: format!("{}:policy:{}", meta.run_id, uuid::Uuid::new_v4().simple()), event };
-    judge::tell(&folder, &[entry], u64::MAX, &journal).ok()
+    let mut note =
+        Note::line(format!("{word} {} {} by {}", decision.tool, decision.subject, decision.pattern));
+    note.turn = change.record.turn.as_ref().map(|turn| turn.id.clone());
+    change.note(EventKind::Policy, &state, At(at), note);
+    change.commit().ok().map(drop)
 }
 
 fn record(dir: &Path, input: &[u8], at: i64) {

@@ -1,5 +1,6 @@
 //! Keeps what an exec run prints, up to a size: the beginning is dropped before the end is.
 
+use crate::disk;
 use std::{
     fs,
     io::{self, Read, Write},
@@ -18,7 +19,7 @@ pub(super) fn main(path: &Path) -> Result<ExitCode, String> {
 }
 
 fn copy(input: &mut impl Read, path: &Path, max: u64) -> io::Result<()> {
-    let open = || crate::disk::private_options().create(true).append(true).open(path);
+    let open = || disk::open_private(path, |options| options.create(true).append(true));
     let mut file = open()?;
     let mut size = file.metadata()?.len();
     let mut chunk = vec![0; 65536];
@@ -40,11 +41,12 @@ fn copy(input: &mut impl Read, path: &Path, max: u64) -> io::Result<()> {
 }
 
 fn keep_second_half(path: &Path) -> io::Result<u64> {
-    let bytes = fs::read(path)?;
+    let mut bytes = Vec::new();
+    disk::open_read(path)?.read_to_end(&mut bytes)?;
     let half = bytes.len() / 2;
     let cut = bytes[half..].iter().position(|byte| *byte == b'\n').map_or(half, |newline| half + newline + 1);
     let shorter = path.with_extension("tmp");
-    let mut file = crate::disk::private_options().create(true).truncate(true).write(true).open(&shorter)?;
+    let mut file = disk::open_private(&shorter, |options| options.create(true).truncate(true).write(true))?;
     file.write_all(&bytes[cut..])?;
     fs::rename(&shorter, path)?;
     Ok((bytes.len() - cut) as u64)

@@ -55,8 +55,9 @@ pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, St
     thread::spawn(move || {
         let _ = ended.send(child.wait());
     });
-    let heartbeat =
-        crate::disk::private_options().write(true).create(true).truncate(true).open(dir.join("heartbeat"));
+    let heartbeat = crate::disk::open_private(&dir.join("heartbeat"), |options| {
+        options.write(true).create(true).truncate(true)
+    });
     let status: ExitStatus = loop {
         match end.recv_timeout(HEARTBEAT) {
             Ok(Ok(status)) => break status,

@@ -1,6 +1,6 @@
 //! Commits made in a project since a moment: read from the repository's own log of its head, without a fork.
 
-use crate::observation::At;
+use crate::{disk, observation::At};
 use std::{
     fs,
     io::{Read, Seek, SeekFrom},
@@ -13,7 +13,7 @@ const TAIL: u64 = 64 << 10;
 /// How many commits were made since `began`; `None` where that is not known or there is no repository.
 pub(super) fn since(project: &Path, began: Option<At>) -> Option<u32> {
     let began = began?.0 / 1000;
-    let mut log = fs::File::open(git_dir(project)?.join("logs/HEAD")).ok()?;
+    let mut log = disk::open_foreign(&git_dir(project)?.join("logs/HEAD")).ok()?;
     let length = log.metadata().ok()?.len();
     log.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
     let mut bytes = Vec::new();
@@ -38,7 +38,7 @@ fn git_dir(project: &Path) -> Option<PathBuf> {
     if fs::metadata(&path).ok()?.is_dir() {
         return Some(path);
     }
-    let text = fs::read_to_string(&path).ok()?;
+    let text = String::from_utf8(disk::read_foreign(&path, TAIL).ok()?).ok()?;
     Some(project.join(text.trim().strip_prefix("gitdir: ")?))
 }
 

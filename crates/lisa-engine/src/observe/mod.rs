@@ -24,6 +24,8 @@ use std::{path::PathBuf, sync::Arc, time::UNIX_EPOCH};
 /// Names of what the observer remembers in `Memory::offsets`.
 const HOOKS: &str = "hooks";
 const TRANSCRIPT: &str = "transcript";
+/// The most that is read of an agent's own state file: they have a few hundred bytes.
+const NATIVE_MAX: u64 = 1 << 20;
 
 /// What was read of a session's own files since the last look, and how far.
 #[derive(Debug)]
@@ -192,7 +194,7 @@ fn unwrap_hook(line: Line) -> Line {
 }
 
 fn read_json(path: PathBuf) -> Reading<serde_json::Value> {
-    match std::fs::read(&path) {
+    match crate::disk::read_foreign(&path, NATIVE_MAX) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Reading::Absent,
         Err(error) => Reading::Unavailable { why: error.to_string() },
         Ok(bytes) => match serde_json::from_slice(&bytes) {

@@ -1,6 +1,9 @@
 //! Reading a file of JSON lines that grows: only what is new, only whole lines.
 
-use crate::observation::{At, Line};
+use crate::{
+    disk,
+    observation::{At, Line},
+};
 use std::{
     collections::BTreeMap,
     fs::File,
@@ -44,7 +47,7 @@ impl<'a> Tail<'a> {
 
     /// The whole lines that appeared since the last look. A file that is not there has none.
     pub fn read(&mut self, at: At) -> io::Result<Vec<Line>> {
-        let mut file = match File::open(self.path) {
+        let mut file = match disk::open_foreign(self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
@@ -64,7 +67,7 @@ impl<'a> Tail<'a> {
         file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
         file.take(READ_MAX).read_to_end(&mut bytes)?;
-        let (lines, used) = crate::disk::whole_lines(&bytes);
+        let (lines, used) = disk::whole_lines(&bytes);
         // A single line that is longer than a whole read says nothing we could use: it is passed over.
         self.offset += if used == 0 && bytes.len() as u64 == READ_MAX { READ_MAX } else { used as u64 };
         Ok(lines.into_iter().map(|line| Line { at, payload: parse(line) }).collect())

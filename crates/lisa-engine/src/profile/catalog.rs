@@ -1,10 +1,14 @@
 //! The catalogue of profiles: those compiled in, overridden by the user's own.
 
 use super::Profile;
+use crate::disk;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// The most that is read of one profile.
+const FILE_MAX: u64 = 1 << 20;
 
 /// The profiles that ship with Lisa: id and text, in the order of ids.
 const BUILT_IN: [(&str, &str); 5] = [
@@ -16,7 +20,7 @@ const BUILT_IN: [(&str, &str); 5] = [
 ];
 
 /// The id of the profile that fits any command.
-pub(super) const FALLBACK: &str = "generic";
+pub const FALLBACK: &str = "generic";
 
 /// Every profile, by id.
 #[derive(Debug, Clone)]
@@ -34,12 +38,12 @@ impl Profiles {
     pub fn load(user_dir: Option<&Path>) -> Result<Self, ProfileError> {
         let mut own = BTreeMap::new();
         for path in user_dir.map(user_files).transpose()?.unwrap_or_default() {
-            let text = std::fs::read_to_string(&path).map_err(|error| ProfileError {
+            let bytes = disk::read_foreign(&path, FILE_MAX).map_err(|error| ProfileError {
                 file: path.clone(),
                 line: None,
-                problem: format!("can not be read: {error}"),
+                problem: format!("cannot be read: {error}"),
             })?;
-            let profile = parse(&path, &text)?;
+            let profile = parse(&path, &String::from_utf8_lossy(&bytes))?;
             own.insert(profile.id.clone(), Arc::new(profile));
         }
         Ok(Self { own })

@@ -10,7 +10,7 @@ pub mod launch;
 mod pattern;
 mod screen;
 
-pub use catalog::{ProfileError, Profiles};
+pub use catalog::{FALLBACK, ProfileError, Profiles};
 pub use event::{AskKind, EventRule, Meaning, Stream, Take, Want, lookup};
 pub(crate) use event::{all_hold, number_at, text_at};
 pub use pattern::{Pattern, Rx};

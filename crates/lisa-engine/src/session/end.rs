@@ -1,11 +1,8 @@
 //! Ending sessions: descendants first, then the agent and all its processes, then the folder.
 
-use super::{
-    Store,
-    find::{self, Sighting},
-};
+use super::{Store, find::Sighting, repair::repair};
 use crate::{
-    api::{CleanupResponse, Removed},
+    api::Removed,
     error::Result,
     process,
     tmux::{Cmd, Tmux},
@@ -81,49 +78,38 @@ pub fn stop(session: &Sighting, processes: Processes, tmux: &Tmux) -> Result<usi
     Ok(killed)
 }
 
-/// Removes what nobody needs any more: sessions whose agent has ended, folders of sessions that were never started
-/// or can not be read, tmux sessions without a folder, and the socket of a server that is gone.
-pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
+/// Removes what no session needs: directories of sessions that were never started or that cannot be read and have no
+/// agent, tmux sessions without a directory, and the socket of a server that is gone.
+pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
     let mut removed = Vec::new();
     let mut note = |kind: &str, name: &str, why: &str| {
         removed.push(Removed { kind: kind.to_owned(), name: name.to_owned(), why: why.to_owned() });
     };
-    let mut known: HashSet<String> = HashSet::new();
-    for session in find::all(tmux, store, false)? {
-        known.insert(session.meta.name.clone());
-        if session.alive() {
-            continue;
-        }
-        stop(&session, Processes::Force, tmux)?;
-        session.folder.remove()?;
-        let why = if session.pane.is_some() { "its agent has ended" } else { "its tmux session is gone" };
-        note("session", &session.meta.name, why);
-    }
     for stored in store.load_all()? {
         if stored.found.is_err()
+            && repair(tmux, store, &stored.name)?.is_none()
             && let Some(folder) = store.folder(&stored.name)
         {
-            known.insert(stored.name.clone());
             folder.remove()?;
-            note("folder", &stored.name, "its metadata can not be read");
+            note("directory", &stored.name, "its metadata cannot be read, and tmux has no agent of it");
         }
     }
     for name in store.names()? {
         let Some(folder) = store.folder(&name) else { continue };
         if folder.meta().is_ok_and(|meta| meta.is_none()) && folder_is_old(folder.path()) {
             folder.remove()?;
-            note("folder", &name, "the session was never started");
+            note("directory", &name, "the session was never started");
         }
     }
     let left = store.sweep()?;
     if left > 0 {
-        note("folder", &left.to_string(), "whoever removed it was killed");
+        note("directory", &left.to_string(), "whoever removed it was killed");
     }
     for row in tmux.panes(false)? {
         if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
             process::end_all(&[row.pane.pid], GRACE);
             tmux.end_session(&row.session_id)?;
-            note("session", &row.session, "it has no folder");
+            note("session", &row.session, "it has no directory");
         }
     }
     if let Some(server) = tmux.lingering() {
@@ -136,7 +122,7 @@ pub fn cleanup(tmux: &Tmux, store: &Store) -> Result<CleanupResponse> {
         let _ = std::fs::remove_file(&socket);
         note("socket", &socket.display().to_string(), "no server answers there");
     }
-    Ok(CleanupResponse { removed })
+    Ok(removed)
 }
 
 /// A folder without metadata may be one that is being made at this moment.

@@ -79,4 +79,7 @@ pub struct Meta {
     /// The tmux server that the pane was made in: when it is gone, so is the pane, whatever the agent did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Identity>,
+    /// Whether this file was lost and rebuilt from the pane: what a pane does not tell is missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rebuilt: bool,
 }

@@ -9,11 +9,14 @@ pub mod find;
 pub mod names;
 pub mod plan;
 pub mod policy;
+pub mod repair;
 pub mod spawn;
 
 mod flags;
+mod marks;
 mod meta;
 mod store;
 
+pub use marks::{Marks, Told};
 pub use meta::{Meta, SCHEMA};
 pub use store::{Folder, Store, Stored};

@@ -21,7 +21,7 @@ pub const PROMPT_MAX: usize = 1 << 20;
 /// A single argument may have 128 KiB on Linux; a longer prompt goes another way.
 const ARGV_PROMPT_MAX: usize = 100_000;
 /// The terminal that an agent gets unless its caller says otherwise.
-const SIZE: Size = Size { columns: 220, rows: 60 };
+pub(super) const SIZE: Size = Size { columns: 220, rows: 60 };
 
 /// Who asks for a session.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +135,7 @@ impl Plan {
             pane_id: None,
             terminal: None,
             server: None,
+            rebuilt: false,
         };
         // A profile without a program of its own takes it from the caller's arguments.
         let own_program = usize::from(launch.executable.names.is_empty());

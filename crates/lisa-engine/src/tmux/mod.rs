@@ -32,6 +32,7 @@ pub use version::{MINIMUM, Version};
 use crate::{
     config::{Environment, Socket},
     error::{Error, Kind, Result},
+    observation::At,
 };
 use pane::PaneRow;
 use std::{
@@ -139,6 +140,21 @@ impl Tmux {
         let text = String::from_utf8_lossy(&text);
         let rows = text.lines().filter_map(|line| line.split_once(' '));
         Ok(rows.map(|(pane, moved)| (pane.to_owned(), moved == "1")).collect())
+    }
+
+    /// Where a pane is, and since when.
+    pub fn place(&self, pane: &str) -> Result<Place> {
+        let itself = format!("#{{==:#{{pane_id}},{pane}}}");
+        let list = Cmd::new("list-panes").args(["-t", pane, "-f"]).arg(itself);
+        let list = list.args(["-F", "#{pane_tty}\t#{session_created}\t#{pane_current_path}"]);
+        let replies = self.call(std::slice::from_ref(&list))?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&listed(&list, replies)?).into_owned();
+        let mut fields = text.trim_end_matches('\n').splitn(3, '\t').map(str::to_owned);
+        let mut next = || fields.next().filter(|field| !field.is_empty());
+        let terminal = next().map(PathBuf::from);
+        let created =
+            At(next().and_then(|second| second.parse::<i64>().ok()).unwrap_or(0).saturating_mul(1000));
+        Ok(Place { terminal, created, cwd: next().map(PathBuf::from) })
     }
 
     /// Tells the server that a child may have ended, where a row says that it has not heard how; says whether to ask
@@ -278,6 +294,17 @@ impl Tmux {
             Err(error) => Err(Error::io("run", Path::new("tmux"), &error)),
         }
     }
+}
+
+/// Where a pane is, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its terminal.
+    pub terminal: Option<PathBuf>,
+    /// When its session was made.
+    pub created: At,
+    /// The directory that its program is in.
+    pub cwd: Option<PathBuf>,
 }
 
 /// One pane to capture.

@@ -25,11 +25,11 @@ const GAP_LEAST: Duration = Duration::from_millis(60);
 pub(super) enum Listening {
     /// Any output is worth a look.
     #[default]
-    ToOutput,
+    Output,
     /// Only the end of output is.
-    ToSilence,
+    Silence,
     /// A prompt was announced and is being drawn: look at once, and again at the first output.
-    ToDrawing,
+    Drawing,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Bursts {
     /// Says how a session is listened to from now on.
     pub(super) fn listen(&mut self, key: u64, listening: Listening, now: Instant) {
         let before = std::mem::replace(&mut self.bursts.entry(key).or_default().listening, listening);
-        if listening == Listening::ToDrawing && before != listening {
+        if listening == Listening::Drawing && before != listening {
             // It may have been drawn while the look was under way that found it announced.
             self.set(key, now, false);
         }
@@ -74,10 +74,10 @@ impl Bursts {
         burst.last_output = Some(now);
         let pending = burst.due.is_some() && !burst.resting;
         let due = match burst.listening {
-            Listening::ToSilence => now + SILENT,
-            Listening::ToDrawing => now,
-            Listening::ToOutput if pending => return,
-            Listening::ToOutput => burst.last_look.map_or(now + DRAWN, |last| (last + gap).max(now + DRAWN)),
+            Listening::Silence => now + SILENT,
+            Listening::Drawing => now,
+            Listening::Output if pending => return,
+            Listening::Output => burst.last_look.map_or(now + DRAWN, |last| (last + gap).max(now + DRAWN)),
         };
         self.set(key, due, false);
     }
@@ -93,7 +93,7 @@ impl Bursts {
             keys.push(key);
             // One more when it has come to rest, unless this is the one.
             let rests = burst.last_output.map(|last| last + QUIET).filter(|rests| *rests > now);
-            if let (Listening::ToOutput, Some(rests)) = (burst.listening, rests) {
+            if let (Listening::Output, Some(rests)) = (burst.listening, rests) {
                 self.set(key, rests, true);
             }
         }
@@ -143,14 +143,14 @@ mod tests {
 
     #[test]
     fn one_line_is_looked_at_when_it_is_drawn_and_when_it_has_come_to_rest() {
-        assert_eq!(looks(Listening::ToOutput, &[100]), [104, 180]);
-        assert_eq!(looks(Listening::ToOutput, &[100, 102, 110]), [104, 164, 190]);
+        assert_eq!(looks(Listening::Output, &[100]), [104, 180]);
+        assert_eq!(looks(Listening::Output, &[100, 102, 110]), [104, 164, 190]);
     }
 
     #[test]
     fn a_spinner_is_looked_at_now_and_then_and_after_it_stops() {
         let spins: Vec<u64> = (0..20).map(|n| 100 + n * 100).collect();
-        let seen = looks(Listening::ToOutput, &spins);
+        let seen = looks(Listening::Output, &spins);
         assert!(seen.len() <= 2 * spins.len(), "{seen:?}");
         assert!(seen.last() >= Some(&2_080), "{seen:?}");
     }
@@ -158,19 +158,19 @@ mod tests {
     #[test]
     fn an_agent_that_tells_what_it_does_is_looked_at_when_it_falls_silent() {
         let spins: Vec<u64> = (0..20).map(|n| 100 + n * 100).collect();
-        assert_eq!(looks(Listening::ToSilence, &spins), [2_600]);
+        assert_eq!(looks(Listening::Silence, &spins), [2_600]);
     }
 
     #[test]
     fn a_prompt_that_is_being_drawn_is_looked_at_at_once_and_at_every_output() {
-        assert_eq!(looks(Listening::ToDrawing, &[3, 5]), [0, 3, 5]);
+        assert_eq!(looks(Listening::Drawing, &[3, 5]), [0, 3, 5]);
     }
 
     #[test]
     fn the_more_write_the_less_often_each_is_looked_at() {
         let began = Instant::now();
         let mut bursts = Bursts::default();
-        (0..200).for_each(|key| bursts.listen(key, Listening::ToOutput, began));
+        (0..200).for_each(|key| bursts.listen(key, Listening::Output, began));
         let mut looks = 0;
         for ms in (0..10_000).step_by(50) {
             let now = began + Duration::from_millis(ms);
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_session_that_is_forgotten_is_not_looked_at() {
         let mut bursts = Bursts::default();
-        bursts.listen(1, Listening::ToOutput, Instant::now());
+        bursts.listen(1, Listening::Output, Instant::now());
         bursts.heard(1, Instant::now());
         bursts.forget(1);
         assert_eq!(bursts.next(), None);

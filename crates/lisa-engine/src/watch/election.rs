@@ -171,12 +171,7 @@ impl Office {
     }
 
     fn open(&self, path: &Path) -> Result<File> {
-        disk::private_options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
+        disk::open_private(path, |options| options.read(true).write(true).create(true).truncate(false))
             .map_err(|error| Error::io("open", path, &error))
     }
 

@@ -7,7 +7,9 @@
 //! Waits are left with one thread for all of them ([`parking`]); whoever follows the journal as a stream has its own
 //! ([`stream`]).
 
+pub mod change;
 pub mod journal;
+pub mod record;
 
 mod bursts;
 mod door;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     api::Session,
-    engine::{Engine, is_gone},
+    engine::Engine,
     error::{Error, Result},
     judge::Judged,
     process::{self, Sentinel, Sight},
@@ -303,7 +303,7 @@ impl<'a> Observer<'a> {
         }
         // Watched before it is read: what is written between the two rings.
         self.files.watch_session(name, &directory);
-        match self.engine.store().and_then(|store| store.load(name)) {
+        match self.engine.load(name) {
             Ok(Some((folder, meta))) => {
                 if let Some(before) = self.index.put(folder, meta) {
                     self.sentinel.forget(before);
@@ -337,7 +337,7 @@ impl<'a> Observer<'a> {
     /// Takes down what a look came to, and listens to the session as its state asks for.
     fn judged(&mut self, sighting: &Sighting, judged: &Judged, at: Instant) {
         let name = &sighting.meta.name;
-        if is_gone(sighting, judged) {
+        if judged.gone {
             self.forget(name);
             return;
         }
@@ -371,9 +371,9 @@ impl<'a> Observer<'a> {
                 watched.terminal_heard = self.sentinel.watch_terminal(watched.key, terminal).is_ok();
             }
             let listening = match state {
-                _ if is_being_drawn(&session) => Listening::ToDrawing,
-                StateName::Working if rings => Listening::ToSilence,
-                _ => Listening::ToOutput,
+                _ if is_being_drawn(&session) => Listening::Drawing,
+                StateName::Working if rings => Listening::Silence,
+                _ => Listening::Output,
             };
             self.bursts.listen(watched.key, listening, Instant::now());
         } else {
@@ -396,7 +396,7 @@ impl<'a> Observer<'a> {
         self.table.put(Known {
             session,
             at,
-            noted: judged.record.noted,
+            seq: judged.record.seq,
             stamps,
             heard,
             passing: pause.is_some(),

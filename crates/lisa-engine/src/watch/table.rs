@@ -1,6 +1,7 @@
 //! What the observer knows: every session as it was last judged, for whoever asks.
 
 use super::{
+    journal::EventId,
     stamps::Stamps,
     wake::{Bell, Reason},
 };
@@ -40,7 +41,7 @@ pub(crate) struct Want {
     pub(crate) name: String,
     /// The last event of it that the asker has read: what is older than that is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) event: Option<String>,
+    pub(crate) event: Option<EventId>,
 }
 
 impl Wanted {
@@ -59,8 +60,8 @@ impl Wanted {
 pub(super) struct Known {
     pub(super) session: Session,
     pub(super) at: Instant,
-    /// How many events of its run were noted by then.
-    pub(super) noted: u64,
+    /// The number of its run's last event by then.
+    pub(super) seq: u64,
     /// The files that it was judged by, as they were before they were read.
     pub(super) stamps: Option<Stamps>,
     /// Whether everything that can change it is heard of.
@@ -78,9 +79,8 @@ impl Known {
     }
 
     /// Whether an event with this id came later.
-    fn is_older_than(&self, event: &str) -> bool {
-        let Some((run, number)) = event.rsplit_once(':') else { return false };
-        run == self.session.run_id && number.parse().is_ok_and(|number: u64| number > self.noted)
+    fn is_older_than(&self, event: &EventId) -> bool {
+        event.run == self.session.run_id && event.number > self.seq
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
 
     fn judged(name: &str, at: Instant) -> Known {
         let stamps = Some(Stamps::of(std::iter::empty()));
-        Known { session: session(name), at, noted: 3, stamps, heard: true, passing: false }
+        Known { session: session(name), at, seq: 3, stamps, heard: true, passing: false }
     }
 
     fn names(found: Option<Vec<Session>>) -> Option<Vec<String>> {
@@ -336,9 +336,10 @@ mod tests {
         table.put(judged("a", Instant::now()));
         table.complete();
         let ask = |event: &str| {
-            table.answer(&Wanted::Judged(vec![Want { name: "a".into(), event: Some(event.to_owned()) }]))
+            table
+                .answer(&Wanted::Judged(vec![Want { name: "a".into(), event: Some(event.parse().unwrap()) }]))
         };
-        for known in ["r:3", "r:2", "another:9", "nonsense"] {
+        for known in ["r:3", "r:2", "another:9"] {
             assert_eq!(names(ask(known)).unwrap(), ["a"], "{known}");
         }
         assert_eq!(ask("r:4"), None, "nobody looks here");
@@ -349,7 +350,7 @@ mod tests {
             table.put(judged("a", Instant::now()));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!answer.is_finished(), "that look was too early");
-            table.put(Known { noted: 4, ..judged("a", Instant::now()) });
+            table.put(Known { seq: 4, ..judged("a", Instant::now()) });
             assert_eq!(names(answer.join().unwrap()).unwrap(), ["a"]);
         });
     }
@@ -361,7 +362,7 @@ mod tests {
         table.put(judged("a", Instant::now()));
         table.complete();
         bell.wake("a", Reason::Hook);
-        let told = Want { name: "a".into(), event: Some("r:3".into()) };
+        let told = Want { name: "a".into(), event: Some("r:3".parse().unwrap()) };
         assert_eq!(names(table.answer(&Wanted::Judged(vec![told]))).unwrap(), ["a"]);
         assert_eq!(table.answer(&Wanted::Now(vec!["a".into()])), None, "how it is now, nobody knows yet");
     }

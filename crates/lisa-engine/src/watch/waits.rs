@@ -2,12 +2,14 @@
 
 use super::{
     Want, Wanted,
+    change::read_record,
+    journal::EventId,
     parking::{Arrival, Said},
 };
 use crate::{
     api::*,
     drive::seconds,
-    engine::{Cancel, Engine, is_gone, next_step},
+    engine::{Cancel, Engine, next_step},
     error::{Error, Kind, Result, printable},
     words::{Attention, StateName, Status},
 };
@@ -91,7 +93,7 @@ pub(super) struct Wait {
     /// The sessions as they were last seen.
     seen: BTreeMap<String, Session>,
     /// The last event of each that was read.
-    told: BTreeMap<String, String>,
+    told: BTreeMap<String, EventId>,
 }
 
 impl Wait {
@@ -242,7 +244,7 @@ impl Engine {
             found.extend(store.load(name)?);
         }
         let looked = self.look_into_all(found)?;
-        let there = looked.into_iter().filter(|(sighting, judged)| !is_gone(sighting, judged));
+        let there = looked.into_iter().filter(|(_, judged)| !judged.gone);
         Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
     }
 
@@ -256,7 +258,8 @@ impl Engine {
         };
         // A session that is gone has ended its turns, whichever they were.
         let Some((folder, meta)) = self.store()?.load(name)? else { return Ok(()) };
-        let turns = crate::judge::read_record(&folder, &meta.run_id).map_or(u64::MAX, |record| record.turns);
+        let record = read_record(&folder, &meta.run_id).ok().flatten();
+        let turns = record.map_or(u64::MAX, |record| record.turns);
         if number > turns {
             let so_far =
                 format!("`{name}` has had {turns} turns so far, and `{}` is none of them", printable(turn));
@@ -275,7 +278,7 @@ impl Engine {
         // It may have ended before the cursor: then the session's record says so.
         let Some((name, _)) = turn.rsplit_once('#') else { return Ok(false) };
         let Some((folder, meta)) = self.store()?.load(name)? else { return Ok(true) };
-        let record = crate::judge::read_record(&folder, &meta.run_id).unwrap_or_default();
+        let record = read_record(&folder, &meta.run_id).ok().flatten().unwrap_or_default();
         let number = |id: &str| id.rsplit_once('#').and_then(|(_, n)| n.parse::<u64>().ok());
         Ok(match &record.turn {
             Some(current) if current.id == turn => current.ended.is_some(),

@@ -43,6 +43,7 @@ fn receipt_record(receipt: &Receipt, span: Span) -> Record {
         "at" => date(receipt.at, span),
         "refusal" => text_or_null(receipt.refusal.map(|refusal| refusal.as_str()), span),
         "hint" => text_or_null(receipt.hint.as_deref().map(here).as_deref(), span),
+        "recorded" => Value::bool(receipt.recorded, span),
     }
 }
 
@@ -58,6 +59,7 @@ pub(crate) fn answered(response: &AnswerResponse, span: Span) -> Value {
             "answered" => texts(&response.answered, span),
             "title" => text(response.title.as_str(), span),
             "prompt_id" => text(response.prompt_id.as_str(), span),
+            "recorded" => Value::bool(response.recorded, span),
             "cursor" => int(response.cursor, span),
             "next" => text(here(&response.next), span),
             "error" => Value::nothing(span),
@@ -79,6 +81,7 @@ pub(crate) fn not_answered(name: &str, error: &Error, span: Span) -> Value {
             "answered" => texts(&[], span),
             "title" => null.clone(),
             "prompt_id" => null.clone(),
+            "recorded" => null.clone(),
             "cursor" => null.clone(),
             "next" => null,
             "error" => problem(error, span),
@@ -95,6 +98,7 @@ pub(crate) fn action(action: &Action, span: Span) -> Value {
             "was" => text(action.was.as_str(), span),
             "done" => text(action.done.as_str(), span),
             "detail" => text_or_null(action.detail.as_deref().map(here).as_deref(), span),
+            "recorded" => Value::bool(action.recorded, span),
             "error" => Value::nothing(span),
         },
         span,
@@ -109,6 +113,7 @@ pub(crate) fn not_done(name: &str, error: &Error, span: Span) -> Value {
             "was" => Value::nothing(span),
             "done" => Value::nothing(span),
             "detail" => text(error.message(), span),
+            "recorded" => Value::nothing(span),
             "error" => problem(error, span),
         },
         span,
@@ -164,6 +169,7 @@ mod tests {
             at: samples::now(),
             refusal: Some(Refusal::PromptOpen),
             hint: Some("answer it".into()),
+            recorded: true,
         }
     }
 
@@ -192,6 +198,7 @@ mod tests {
             title: "May I?".into(),
             answered: vec!["Yes".into()],
             effect: Some(Effect::AllowOnce),
+            recorded: true,
             status: Status::InProgress,
             state: StateName::Working,
             cursor: 7,
@@ -206,7 +213,13 @@ mod tests {
 
     #[test]
     fn actions_are_of_the_declared_type_whether_they_worked_or_not() {
-        let done = Action { name: "a".into(), was: Status::Stuck, done: "killed".into(), detail: None };
+        let done = Action {
+            name: "a".into(),
+            was: Status::Stuck,
+            done: "killed".into(),
+            detail: None,
+            recorded: true,
+        };
         samples::fits(&action(&done, SPAN), types::action());
         samples::fits(&not_done("a", &Error::new(Kind::Io, "x", "y"), SPAN), types::action());
     }

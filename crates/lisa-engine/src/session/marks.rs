@@ -1,0 +1,136 @@
+//! Two small facts about a session that change often: when it was last looked at, and how far the journal has been told.
+//!
+//! They are written in place, in the file of the session's lock. That is much cheaper than replacing a file, needs no
+//! new block on a full disk, and a process that is killed cannot tear it: each is one short write. `looked` is written
+//! under the session's lock, `told` under the journal's.
+
+use crate::{
+    disk::{self, Lock},
+    error::{Error, Result},
+    observation::At,
+};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+const LOOKED_AT: u64 = 0;
+/// Digits of a time, its sign included.
+const LOOKED_LENGTH: usize = 20;
+const TOLD_AT: u64 = 64;
+const TOLD_LENGTH: usize = 128;
+
+/// How far the journal has been told of a run: the number of the last event that it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The run.
+    pub run: String,
+    /// The number of its last event in the journal; 0 before there is any.
+    pub number: u64,
+}
+
+/// The marks of one session.
+#[derive(Debug)]
+pub struct Marks {
+    file: File,
+    path: PathBuf,
+}
+
+impl Marks {
+    /// The marks in a session's directory; `None` where the session is gone.
+    pub fn open(directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join("lock");
+        match disk::open_private(&path, |options| options.read(true).write(true)) {
+            Ok(file) => Ok(Some(Self { file, path })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", &path, &error)),
+        }
+    }
+
+    /// The marks beside a lock that is held.
+    pub fn of(lock: &Lock, directory: &Path) -> Result<Self> {
+        let path = directory.join("lock");
+        let file = lock.shared().map_err(|error| Error::io("open", &path, &error))?;
+        Ok(Self { file, path })
+    }
+
+    /// When the session was last looked at; `None` if nobody wrote it down, or it cannot be read.
+    pub fn looked(&self) -> Option<At> {
+        let mut digits = [0; LOOKED_LENGTH];
+        self.file.read_exact_at(&mut digits, LOOKED_AT).ok()?;
+        std::str::from_utf8(&digits).ok()?.parse().ok().map(At)
+    }
+
+    /// Notes when the session was looked at.
+    pub fn set_looked(&self, at: At) -> Result<()> {
+        self.write(&format!("{:0LOOKED_LENGTH$}", at.0), LOOKED_AT)
+    }
+
+    /// How far the journal has been told; `None` if nobody wrote it down, or it cannot be read.
+    pub fn told(&self) -> Option<Told> {
+        let mut bytes = [0; TOLD_LENGTH];
+        let read = self.file.read_at(&mut bytes, TOLD_AT).ok()?;
+        let line = bytes.get(..read)?.split(|byte| *byte == b'\n').next()?;
+        let (run, number) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        Some(Told { run: run.to_owned(), number: number.parse().ok()? })
+    }
+
+    /// Notes how far the journal has been told.
+    pub fn set_told(&self, told: &Told) -> Result<()> {
+        self.write(&format!("{} {:020}\n", told.run, told.number), TOLD_AT)
+    }
+
+    /// Whether this is still the file at its path: a session that was removed takes its lock with it.
+    pub fn are_current(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let own = self.file.metadata().map(|found| (found.dev(), found.ino()));
+        let there = std::fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        matches!((own, there), (Ok(own), Ok(there)) if own == there)
+    }
+
+    fn write(&self, text: &str, at: u64) -> Result<()> {
+        self.file.write_all_at(text.as_bytes(), at).map_err(|error| Error::io("write", &self.path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mark_is_read_back_and_leaves_the_other_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Marks::open(dir.path()).unwrap().is_none());
+        std::fs::write(dir.path().join("lock"), "").unwrap();
+        let marks = Marks::open(dir.path()).unwrap().unwrap();
+        assert_eq!((marks.looked(), marks.told()), (None, None));
+        let long = Told { run: "a-rather-long-run-id".to_owned(), number: u64::MAX };
+        let short = Told { run: "r".to_owned(), number: 7 };
+        for told in [long, short] {
+            marks.set_told(&told).unwrap();
+            for at in [1_794_875_206_030, -7, i64::MAX].map(At) {
+                marks.set_looked(at).unwrap();
+                assert_eq!((marks.looked(), marks.told()), (Some(at), Some(told.clone())));
+            }
+        }
+        std::fs::write(dir.path().join("lock"), "torn").unwrap();
+        assert_eq!((marks.looked(), marks.told()), (None, None));
+    }
+
+    #[test]
+    fn the_marks_of_a_session_that_was_removed_are_not_current() {
+        let dir = tempfile::tempdir().unwrap();
+        let session = dir.path().join("s");
+        std::fs::create_dir(&session).unwrap();
+        std::fs::write(session.join("lock"), "").unwrap();
+        let marks = Marks::open(&session).unwrap().unwrap();
+        assert!(marks.are_current());
+        std::fs::rename(&session, dir.path().join("aside")).unwrap();
+        assert!(!marks.are_current());
+        std::fs::create_dir(&session).unwrap();
+        std::fs::write(session.join("lock"), "").unwrap();
+        assert!(!marks.are_current(), "another session has its name");
+    }
+}

@@ -1,0 +1,122 @@
+//! One file of the journal: lines under cursors that follow each other.
+
+use super::{Entry, EventId};
+use crate::{
+    disk,
+    error::{Error, Result},
+};
+use serde::Deserialize;
+use std::{
+    fs,
+    io::{ErrorKind, Write},
+    path::PathBuf,
+};
+
+/// How much of a segment's end is read, until what is looked for stands in it: mostly the last few lines are.
+pub(super) const TAILS: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, u64::MAX];
+
+/// One file of the journal, named after its first cursor.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) first: u64,
+    pub(super) path: PathBuf,
+}
+
+/// Where a journal ends.
+#[derive(Debug, Clone, Default)]
+pub(super) struct End {
+    /// The cursor of the next event.
+    pub(super) next: u64,
+    /// How many bytes of whole lines the last segment has.
+    pub(super) whole: u64,
+    /// The last line.
+    pub(super) last: Option<Line>,
+}
+
+/// A line, as far as a writer and a follower need it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Line {
+    pub(super) id: EventId,
+    pub(super) session: String,
+    pub(super) cursor: u64,
+}
+
+impl Line {
+    pub(super) fn of(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+}
+
+impl Segment {
+    /// The end of it that holds everything after a cursor, from the beginning of a line on; `None` where it was dropped.
+    pub(super) fn after(&self, since: u64) -> Result<Option<Vec<u8>>> {
+        if since < self.first {
+            return disk::read(&self.path);
+        }
+        for tail in TAILS {
+            let Some(length) = self.length()? else { return Ok(None) };
+            let from = length.saturating_sub(tail);
+            let Some(mut bytes) = disk::read_at(&self.path, from, u64::MAX)? else { return Ok(None) };
+            if from == 0 {
+                return Ok(Some(bytes));
+            }
+            // The first line is most likely the end of one.
+            let begin = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+            bytes.drain(..begin);
+            let first = disk::whole_lines(&bytes).0.into_iter().find_map(Line::of);
+            if first.is_some_and(|line| line.cursor <= since.saturating_add(1)) {
+                return Ok(Some(bytes));
+            }
+        }
+        disk::read(&self.path)
+    }
+
+    /// How many bytes it has; `None` where it was dropped.
+    pub(super) fn length(&self) -> Result<Option<u64>> {
+        match fs::metadata(&self.path) {
+            Ok(found) => Ok(Some(found.len())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &self.path, &error)),
+        }
+    }
+
+    /// Where it ends.
+    pub(super) fn end(&self) -> Result<End> {
+        let Some(length) = self.length()? else { return Ok(End { next: self.first, ..End::default() }) };
+        for tail in TAILS {
+            let from = length.saturating_sub(tail);
+            let bytes = disk::read_at(&self.path, from, u64::MAX)?.unwrap_or_default();
+            let (lines, used) = disk::whole_lines(&bytes);
+            let whole = from + used as u64;
+            if let Some(last) = lines.into_iter().rev().find_map(Line::of) {
+                return Ok(End { next: last.cursor.saturating_add(1), whole, last: Some(last) });
+            }
+            if from == 0 {
+                return Ok(End { next: self.first, whole, last: None });
+            }
+        }
+        Ok(End { next: self.first, ..End::default() })
+    }
+
+    /// Appends entries behind its last whole line; what a writer that was killed left behind that is cut off.
+    pub(super) fn append(&self, whole: u64, entries: &[Entry]) -> Result<()> {
+        let mut text = Vec::new();
+        for entry in entries {
+            serde_json::to_writer(&mut text, entry).map_err(|error| {
+                Error::invalid(format!("an event cannot be written: {error}"), "report this as a bug")
+            })?;
+            text.push(b'\n');
+        }
+        let io = |error: std::io::Error| Error::io("append to", &self.path, &error);
+        let mut file =
+            disk::open_private(&self.path, |options| options.append(true).create(true)).map_err(io)?;
+        if file.metadata().map_err(io)?.len() > whole {
+            file.set_len(whole).map_err(io)?;
+        }
+        file.write_all(&text).map_err(|error| {
+            // A full disk: half of it would be no harm to readers, but would be read again and again.
+            let _ = file.set_len(whole);
+            io(error)
+        })
+    }
+}

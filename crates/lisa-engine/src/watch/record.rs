@@ -1,0 +1,229 @@
+//! What is kept of a session between looks: `state.json`.
+
+use super::journal::{Entry, EventId};
+use crate::{
+    api::{Event, EventKind, TurnOutcome},
+    memory::Memory,
+    observation::At,
+    process::Identity,
+    text::one_line,
+    words::State,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How many characters one line about an event has at the most, and a text that belongs to one.
+const DETAIL_MAX: usize = 300;
+const TEXT_MAX: usize = 2_000;
+
+/// What is kept of a session between looks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// What the classifier remembers.
+    pub memory: Memory,
+    /// The turn that runs, or ran last.
+    pub turn: Option<Turn>,
+    /// How many turns were begun.
+    pub turns: u64,
+    /// The number of the run's last event.
+    pub seq: u64,
+    /// Events that may not be in the journal yet.
+    pub outbox: Vec<Entry>,
+    /// The run that this is about.
+    pub run_id: String,
+    /// Whether the run's end is among its events: there is one, and nothing comes after it.
+    pub ended: bool,
+    /// What somebody is doing to the session at this moment.
+    pub intent: Option<Intent>,
+}
+
+/// A turn: from a prompt to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its id.
+    pub id: String,
+    /// When it began.
+    pub began: At,
+    /// Whether the agent was seen at work on it.
+    pub running: bool,
+    /// Whether Lisa was asked to stop it: an agent that is ready after that has not finished.
+    #[serde(default)]
+    pub stopping: bool,
+    /// How it ended.
+    pub ended: Option<TurnOutcome>,
+}
+
+/// Something that is about to be done to a session. It is written down before it is done, so that whoever comes next can
+/// tell of it if whoever did it could not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The event that it will be.
+    pub kind: EventKind,
+    /// When it was begun.
+    pub at: At,
+    /// Who does it.
+    pub by: Option<Identity>,
+    /// What to say of it.
+    pub note: Note,
+}
+
+impl Intent {
+    /// What this process is about to do.
+    pub fn new(kind: EventKind, at: At, note: Note) -> Self {
+        Self { kind, at, by: Identity::of(std::process::id()), note }
+    }
+}
+
+/// What to say of an event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// One line.
+    pub detail: String,
+    /// The turn it belongs to.
+    pub turn: Option<String>,
+    /// Whatever else belongs to it.
+    pub data: Map<String, Value>,
+}
+
+impl Note {
+    /// One line and nothing else.
+    pub fn line(detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..Self::default() }
+    }
+
+    /// The same with a text that belongs to it, which is cut where it is long: `NAME_chars` says how long it was.
+    #[must_use]
+    pub fn with_text(mut self, name: &str, text: &str) -> Self {
+        let chars = text.chars().count();
+        let kept: String = text.chars().take(TEXT_MAX).collect();
+        if chars > TEXT_MAX {
+            self.data.insert(format!("{name}_chars"), chars.into());
+        }
+        self.data.insert(name.to_owned(), kept.into());
+        self
+    }
+}
+
+impl Record {
+    /// A record of a run that nobody has looked at yet.
+    pub fn fresh(run_id: &str) -> Self {
+        Self { run_id: run_id.to_owned(), ..Self::default() }
+    }
+
+    /// Whether nothing has happened since but time. What the journal has been told by now does not matter.
+    pub(super) fn is_only_later_than(&self, before: &Self) -> bool {
+        let Self { memory, turn, turns, seq, outbox: _, run_id, ended, intent } = self;
+        memory.is_only_later_than(&before.memory)
+            && (turn, turns, seq) == (&before.turn, &before.turns, &before.seq)
+            && (run_id, ended, intent) == (&before.run_id, &before.ended, &before.intent)
+    }
+
+    /// Begins a turn and returns its id.
+    pub fn begin_turn(&mut self, session: &str, at: At) -> String {
+        self.turns += 1;
+        let id = format!("{session}#{}", self.turns);
+        self.turn = Some(Turn { id: id.clone(), began: at, running: false, stopping: false, ended: None });
+        id
+    }
+
+    /// Takes back a turn whose prompt was not submitted after all; the one before it is the last one again.
+    pub fn withdraw_turn(&mut self, id: Option<&str>, before: Option<Turn>) {
+        let unused = |turn: &Turn| Some(turn.id.as_str()) == id && !turn.running && turn.ended.is_none();
+        if self.turn.as_ref().is_some_and(unused) {
+            self.turn = before;
+        }
+    }
+
+    /// The id of the turn that runs.
+    pub fn open_turn(&self) -> Option<&str> {
+        self.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.id.as_str())
+    }
+
+    /// Ends the turn that runs, if one does, and notes that.
+    pub fn end_turn(&mut self, session: &str, outcome: TurnOutcome, state: &State, at: At, note: Note) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.ended.is_none()) else { return };
+        turn.ended = Some(outcome);
+        let note = Note { detail: outcome.as_str().to_owned(), turn: Some(turn.id.clone()), ..note };
+        self.note(session, EventKind::TurnEnded, state, at, note);
+    }
+
+    /// Notes an event, to be told to the journal after the record is written. A run ends once, and nothing comes after
+    /// its end but that its session is removed.
+    pub fn note(&mut self, session: &str, kind: EventKind, state: &State, at: At, note: Note) {
+        if self.ended && kind != EventKind::Removed {
+            tracing::debug!(session, event = kind.as_str(), "left out: the run has ended");
+            return;
+        }
+        self.ended |= matches!(kind, EventKind::Exited | EventKind::Killed);
+        self.seq += 1;
+        let id = EventId { run: self.run_id.clone(), number: self.seq };
+        let event = Event {
+            cursor: 0,
+            at: timestamp(at),
+            session: session.to_owned(),
+            event: kind,
+            status: state.status(),
+            state: state.name(),
+            detail: one_line(&note.detail, DETAIL_MAX),
+            turn: note.turn,
+            data: (!note.data.is_empty()).then_some(note.data),
+        };
+        self.outbox.push(Entry { id, event });
+    }
+}
+
+/// A moment as the API writes it.
+pub fn timestamp(at: At) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(record: &Record) -> Vec<EventKind> {
+        record.outbox.iter().map(|entry| entry.event.event).collect()
+    }
+
+    #[test]
+    fn a_run_ends_once_and_nothing_but_its_removal_comes_after_that() {
+        let mut record = Record::fresh("r");
+        let mut note = |kind| record.note("s", kind, &State::Starting, At(1), Note::default());
+        [EventKind::Spawned, EventKind::Exited, EventKind::Killed, EventKind::Transition, EventKind::Removed]
+            .into_iter()
+            .for_each(&mut note);
+        assert_eq!(kinds(&record), [EventKind::Spawned, EventKind::Exited, EventKind::Removed]);
+        let ids: Vec<String> = record.outbox.iter().map(|entry| entry.id.to_string()).collect();
+        assert_eq!(ids, ["r:1", "r:2", "r:3"]);
+    }
+
+    #[test]
+    fn a_turn_ends_once() {
+        let mut record = Record::fresh("r");
+        let id = record.begin_turn("s", At(1));
+        for outcome in [TurnOutcome::Finished, TurnOutcome::Died] {
+            record.end_turn("s", outcome, &State::Starting, At(2), Note::default());
+        }
+        assert_eq!(kinds(&record), [EventKind::TurnEnded]);
+        let event = &record.outbox[0].event;
+        assert_eq!((event.detail.as_str(), event.turn.as_deref()), ("finished", Some(id.as_str())));
+    }
+
+    #[test]
+    fn an_event_is_short_and_has_no_control_characters_in_its_line() {
+        let mut record = Record::fresh("r");
+        let detail = format!("a\u{1b}[31mb\nc{}", "d".repeat(1_000));
+        let note = Note::line(detail).with_text("last_message", &"é".repeat(5_000));
+        record.note("s", EventKind::Send, &State::Starting, At(1), note);
+        let event = &record.outbox[0].event;
+        assert!(
+            event.detail.starts_with("ab c") && event.detail.chars().count() <= DETAIL_MAX,
+            "{}",
+            event.detail
+        );
+        let data = event.data.as_ref().unwrap();
+        assert_eq!(data["last_message"].as_str().unwrap().chars().count(), TEXT_MAX);
+        assert_eq!(data["last_message_chars"], 5_000);
+    }
+}
