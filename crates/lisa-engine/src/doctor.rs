@@ -28,6 +28,7 @@ pub(crate) fn check(
         limits_check(config, tmux),
     ];
     checks.extend(lost_check(config, tmux));
+    checks.extend(rebuilt_check(config));
     // An agent that needs no program of its own can not miss one.
     let with_program = agents.iter().filter(|agent| agent.path.is_some() || !agent.installed);
     checks.extend(with_program.map(|agent| agent_check(agent, env)));
@@ -92,7 +93,9 @@ fn state_check(config: &Config) -> Check {
                 if torn.is_empty() {
                     Ok(format!("{}, {} sessions", config.state_dir.display(), stored.len()))
                 } else {
-                    Err((format!("can not be read: {}", torn.join(", ")), "run `lisa cleanup`".to_owned()))
+                    let fix =
+                        "list the sessions, which rebuilds what tmux still knows, or run `lisa cleanup`";
+                    Err((format!("cannot be read: {}", torn.join(", ")), fix.to_owned()))
                 }
             }
             Err(error) => Err((error.message().to_owned(), error.hint().to_owned())),
@@ -127,6 +130,19 @@ fn lost_check(config: &Config, tmux: &Tmux) -> Option<Check> {
     let detail = format!("the tmux server of {named}{more} died");
     let fix = "take them up again: `lisa session list | where reason == server_died | lisa session resume`";
     (!lost.is_empty()).then(|| required("lost sessions", Err((detail, fix.to_owned()))))
+}
+
+/// Sessions whose metadata was damaged and rebuilt from their panes.
+fn rebuilt_check(config: &Config) -> Option<Check> {
+    let stored = Store::open(&config.state_dir).and_then(|store| store.load_all()).ok()?;
+    let rebuilt = stored.into_iter().filter_map(|stored| stored.found.ok()).map(|(_, meta)| meta);
+    let names: Vec<String> = rebuilt.filter(|meta| meta.rebuilt).map(|meta| meta.name).collect();
+    let detail = format!("rebuilt from the pane, because the file was damaged: {}", names.join(", "));
+    let fix = "they can be driven and ended as before; tag, policy and model are not known any more, so a resume \
+               begins without them";
+    let check =
+        Check { name: "metadata".to_owned(), ok: false, required: false, detail, fix: Some(fix.to_owned()) };
+    (!names.is_empty()).then_some(check)
 }
 
 fn limits_check(config: &Config, tmux: &Tmux) -> Check {

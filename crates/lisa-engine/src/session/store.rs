@@ -142,14 +142,20 @@ impl Folder {
             Err(error) => return Err(error),
         }
         let path = self.file("meta.json");
-        let Some(bytes) = disk::read(&path)? else { return Ok(None) };
-        let meta: Meta = serde_json::from_slice(&bytes).map_err(|error| {
-            Error::new(
-                Kind::CorruptFile,
-                format!("{} can not be understood: {error}", path.display()),
-                "kill the session to remove it; its conversation is the agent's own and stays",
-            )
-        })?;
+        let damaged = |why: String| {
+            let hint = "kill the session to remove it; its conversation is the agent's own and stays";
+            Error::new(Kind::CorruptFile, format!("{} is damaged: {why}", path.display()), hint)
+        };
+        let bytes = match disk::open_read(&path).and_then(|mut file| read_all(&mut file)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // A pipe, a directory or a link in its place.
+            Err(error) if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) => {
+                return Err(damaged(error.to_string()));
+            }
+            Err(error) => return Err(Error::io("read", &path, &error)),
+        };
+        let meta: Meta = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if meta.schema > SCHEMA {
             return Err(Error::new(
                 Kind::CorruptFile,
@@ -188,6 +194,12 @@ impl Folder {
             Err(error) => Err(io(error)),
         }
     }
+}
+
+fn read_all(file: &mut fs::File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(file, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Folders that nobody else can enter.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
 
 pub mod driving;
+pub mod faults;
 
 use lisa_engine::{
     config::{Config, Environment, Socket},

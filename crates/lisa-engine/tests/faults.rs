@@ -1,0 +1,174 @@
+//! A full disk, a disk that takes no writes, a torn file, a pipe in place of a file: a clear word, and nothing lost.
+
+#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+
+mod common;
+
+use common::{
+    Lab, command, demo,
+    driving::*,
+    faults::{Disk, in_own_mounts},
+    until,
+};
+use lisa_engine::{api::*, error::Kind, words::*};
+use std::time::{Duration, Instant};
+
+/// Events of one kind of a session.
+fn told(lab: &Lab, name: &str, kind: EventKind) -> Vec<Event> {
+    let mut watch = lab.engine().watch(&WatchRequest { since: Some(0), ..WatchRequest::default() }).unwrap();
+    let mut found = Vec::new();
+    while let Some(event) = watch.next(Duration::from_millis(100)).unwrap() {
+        found.extend((event.session == name && event.event == kind).then_some(event));
+    }
+    found
+}
+
+fn kill(lab: &Lab, name: &str) -> Action {
+    let request = KillRequest { session: name.to_owned(), force: true };
+    lab.engine().kill(&request).unwrap().sessions.remove(0)
+}
+
+#[test]
+fn a_look_on_a_full_disk_says_degraded_and_its_events_are_told_once_when_there_is_room() {
+    if !in_own_mounts("a_look_on_a_full_disk_says_degraded_and_its_events_are_told_once_when_there_is_room") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    lab.engine().spawn(&demo(&lab, "full", None)).unwrap();
+    let before = told(&lab, "full", EventKind::TurnEnded).len();
+    send(&lab.engine(), "full", "!think 300ms ; !say done");
+    disk.fill();
+    let mut reasons = Vec::new();
+    assert!(until(SHORT, || {
+        let seen = status(&lab.engine(), "full");
+        reasons.push((seen.status, seen.reason));
+        reasons.last().unwrap().0 == Status::Degraded
+    }));
+    assert_eq!(reasons.last().unwrap().1, "state_unwritable");
+    for _ in 0..7 {
+        assert_eq!(status(&lab.engine(), "full").status, Status::Degraded);
+    }
+    assert_eq!(told(&lab, "full", EventKind::TurnEnded).len(), before);
+    disk.free();
+    assert_eq!(wait_for(&lab.engine(), "full", "ready").last_message.as_deref(), Some("done"));
+    assert_eq!(told(&lab, "full", EventKind::TurnEnded).len(), before + 1);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_down_is_not_given() {
+    if !in_own_mounts("an_answer_that_cannot_be_written_down_is_not_given") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    lab.engine().spawn(&demo(&lab, "asks", Some("!permission Bash ls ; !say done"))).unwrap();
+    wait_for(&lab.engine(), "asks", "awaiting_permission");
+    disk.fill();
+    let request = AnswerRequest {
+        session: "asks".into(),
+        choice: Some("allow_once".into()),
+        ..AnswerRequest::default()
+    };
+    let error = lab.engine().answer(&request).unwrap_err();
+    assert_eq!(error.kind(), Kind::DiskFull, "{error}");
+    assert_eq!(answers(&lab, "asks"), Vec::<serde_json::Value>::new());
+    disk.free();
+    assert!(lab.engine().answer(&request).unwrap().recorded);
+    assert_eq!(answers(&lab, "asks").len(), 1);
+    assert_eq!(told(&lab, "asks", EventKind::Answer).len(), 1);
+}
+
+#[test]
+fn a_kill_on_a_disk_that_takes_no_writes_says_that_it_could_not_be_written_down_and_the_next_call_does() {
+    if !in_own_mounts(
+        "a_kill_on_a_disk_that_takes_no_writes_says_that_it_could_not_be_written_down_and_the_next_call_does",
+    ) {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    lab.engine().spawn(&command("ro", &["sleep", "600"])).unwrap();
+    let pid = lab.pane("ro").pane.pid;
+    disk.read_only();
+    let done = kill(&lab, "ro");
+    assert_eq!((done.done.as_str(), done.recorded), ("killed", false), "{done:?}");
+    assert!(done.detail.unwrap().contains("could not be written down"));
+    assert!(lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive()));
+    disk.writable();
+    assert_eq!(status(&lab.engine(), "ro").state, StateName::Exited);
+    assert_eq!(told(&lab, "ro", EventKind::Exited).len(), 1);
+    assert!(kill(&lab, "ro").recorded);
+    assert_eq!(told(&lab, "ro", EventKind::Removed).len(), 1);
+}
+
+#[test]
+fn a_full_disk_starts_nothing_and_leaves_nothing() {
+    if !in_own_mounts("a_full_disk_starts_nothing_and_leaves_nothing") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    lab.engine().spawn(&command("there", &["sleep", "600"])).unwrap();
+    disk.fill();
+    let error = lab.engine().spawn(&command("new", &["sleep", "600"])).unwrap_err();
+    assert_eq!(error.kind(), Kind::DiskFull, "{error}");
+    assert_eq!(lab.tmux().panes(false).unwrap().len(), 1);
+    disk.free();
+    lab.engine().spawn(&command("new", &["sleep", "600"])).unwrap();
+}
+
+#[test]
+fn a_session_whose_metadata_is_torn_is_listed_as_what_its_pane_says_and_can_be_ended() {
+    let lab = Lab::new();
+    lab.engine().spawn(&demo(&lab, "torn", Some("!think 60s"))).unwrap();
+    wait_for(&lab.engine(), "torn", "working");
+    let pid = lab.pane("torn").pane.pid;
+    let meta = lab.config.state_dir.join("sessions/torn/meta.json");
+    let whole = std::fs::read(&meta).unwrap();
+    std::fs::write(&meta, &whole[..whole.len() / 2]).unwrap();
+    let rows = lab.engine().list(&ListRequest::default()).unwrap().sessions;
+    assert_eq!((rows.len(), rows[0].name.as_str(), rows[0].agent.as_str()), (1, "torn", "demo"));
+    assert_eq!(status(&lab.engine(), "torn").state, StateName::Working);
+    let doctor = lab.engine().doctor();
+    let found = doctor.checks.iter().find(|check| check.detail.contains("torn"));
+    assert!(found.is_some_and(|check| !check.fix.as_deref().unwrap_or_default().is_empty()), "{doctor:?}");
+    std::fs::write(&meta, "").unwrap();
+    assert_eq!(kill(&lab, "torn").done, "killed");
+    assert!(until(SHORT, || lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive())));
+    assert!(lab.tmux().panes(false).unwrap().is_empty());
+    assert_eq!(told(&lab, "torn", EventKind::Killed).len(), 1);
+}
+
+#[test]
+fn a_session_whose_directory_was_moved_away_is_still_ended_by_its_name() {
+    let lab = Lab::new();
+    lab.engine().spawn(&command("moved", &["sleep", "600"])).unwrap();
+    let pid = lab.pane("moved").pane.pid;
+    std::fs::rename(lab.config.state_dir.join("sessions/moved"), lab.path().join("elsewhere")).unwrap();
+    assert_eq!(kill(&lab, "moved").done, "killed");
+    assert!(until(SHORT, || lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive())));
+    assert!(lab.tmux().panes(false).unwrap().is_empty());
+}
+
+#[test]
+fn a_pipe_in_place_of_any_file_of_a_session_hangs_nobody() {
+    let lab = Lab::new();
+    for file in ["state.json", "hooks.jsonl", "events.jsonl", "done", "heartbeat", "lock", "meta.json"] {
+        let name = format!("pipe-{}", file.split('.').next().unwrap());
+        lab.engine().spawn(&command(&name, &["sleep", "600"])).unwrap();
+        let path = lab.config.state_dir.join("sessions").join(&name).join(file);
+        let _ = std::fs::remove_file(&path);
+        lisa_engine::helper::launch::make_fifo(&path).unwrap();
+        let began = Instant::now();
+        let engine = lab.engine();
+        let _ = engine.status(&SessionRequest { session: name.clone() });
+        let _ = engine.list(&ListRequest::default()).unwrap();
+        let _ =
+            engine.read(&ReadRequest { session: name.clone(), view: View::Events, ..ReadRequest::default() });
+        assert_eq!(kill(&lab, &name).done, "killed", "{file}");
+        assert!(began.elapsed() < Duration::from_secs(9), "{file}: {:?}", began.elapsed());
+        assert!(lab.tmux().panes(false).unwrap().is_empty(), "{file}");
+        let _ = std::fs::remove_dir_all(path.parent().unwrap());
+    }
+}
