@@ -250,7 +250,7 @@ impl<'a> Case<'a> {
     fn ask_for(&self, tool: Option<String>) -> Ask {
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
         let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
-        Ask { kind, dialog, tool, command: None, file: None, text: None, at: self.obs.at }
+        Ask { kind, dialog, tool, command: None, file: None, text: None, id: None, at: self.obs.at }
     }
 
     /// The state of an agent at work, with what is known about what it does.

@@ -98,6 +98,8 @@ pub struct Pane {
     pub activity: At,
     /// Columns and rows.
     pub size: (u16, u16),
+    /// How often something was typed into it, by whomever; 0 where that is not counted.
+    pub inputs: u64,
     /// The terminal title.
     pub title: String,
 }

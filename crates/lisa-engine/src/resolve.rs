@@ -6,6 +6,7 @@ use crate::evidence::{Evidence, Source};
 use crate::memory::{Memory, Usage};
 use crate::observation::{At, Observation, Reading};
 use crate::profile::Profile;
+use crate::prompt::{self, Seen};
 use crate::rules::RULES;
 use crate::sensors::{self, Look, process, todos};
 use crate::signals::Signals;
@@ -122,20 +123,24 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
             Err(why) => passed_over.push((rule.name, why)),
         }
     }
-    let (reason, state, confidence, decided_by) = match decided {
+    let (reason, mut state, confidence, decided_by) = match decided {
         Some((name, ruling)) => (name, ruling.state, ruling.confidence, ruling.by),
         None => {
             ("nothing_known", State::Unknown { failed: case.failed_signals() }, Confidence::Guess, Vec::new())
         }
     };
     let source = decided_by.first().map(|item| item.source);
+    let above = look.layout.as_ref().filter(|_| look.dialog.is_some());
+    let above = above.and_then(|layout| prompt::above(profile, layout));
+    let input_shown = look.layout.as_ref().is_some_and(|layout| layout.input().is_some());
+    drop(look);
+    let inputs = obs.pane.seen().map_or(memory.inputs.count, |pane| pane.inputs);
+    prompt::identify(&mut memory, state.prompt_mut(), Seen { at: obs.at, inputs, above });
     let attention = attention(&state, &memory, obs);
     let since = since(&memory, &state, obs.at);
     let verdict = Verdict { state, reason: reason.to_owned(), confidence, source, since, attention };
     let changed = changed(memory.verdict.as_ref(), &verdict, output_changed);
 
-    let input_shown = look.layout.as_ref().is_some_and(|layout| layout.input().is_some());
-    drop(look);
     if input_shown {
         memory.input_shown_at = Some(obs.at);
     }
@@ -195,6 +200,7 @@ fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) -> bool {
     if let Some(pane) = obs.pane.seen() {
         memory.first_title.get_or_insert_with(|| pane.title.clone());
         memory.title.note(&pane.title, obs.at);
+        memory.inputs.note(pane.inputs, obs.at);
     }
     measure_cpu(profile, memory, obs);
     let Some(screen) = obs.screen.seen() else { return false };

@@ -452,6 +452,17 @@ impl State {
         }
     }
 
+    /// The same, to be changed.
+    pub const fn prompt_mut(&mut self) -> Option<&mut Prompt> {
+        match self {
+            Self::AwaitingPermission { prompt }
+            | Self::AwaitingQuestion { prompt }
+            | Self::AwaitingPlan { prompt }
+            | Self::AwaitingDialog { prompt } => Some(prompt),
+            _ => None,
+        }
+    }
+
     /// The state that an open prompt amounts to.
     pub fn awaiting(prompt: Prompt) -> Self {
         match prompt.kind {

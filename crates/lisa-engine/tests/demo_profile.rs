@@ -94,6 +94,7 @@ impl Capture {
                 history: 0,
                 activity: at,
                 size: self.size,
+                inputs: 0,
                 title: self.title.clone(),
             }),
             screen: Reading::Seen(Arc::from(self.screen.trim_end())),

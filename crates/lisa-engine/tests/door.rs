@@ -322,7 +322,7 @@ fn nothing_is_typed_into_a_pane_that_shows_something_else_by_now() {
         let press = |guard: &Guard, key: &str| tmux.press(&pane, &[key], guard).unwrap();
         let same = Guard::of(&row, &screen, 20);
         tmux.call(&[Cmd::new("copy-mode").args(["-t", &pane])]).unwrap();
-        assert_eq!(press(&same, "a"), Typed::Done, "{same:?}");
+        assert!(matches!(press(&same, "a"), Typed::Done(_)), "{same:?}");
         assert!(until(SHORT, || look().1.ends_with('a')), "{}", look().1);
         // The cursor has moved with the letter.
         assert_eq!(press(&same, "b"), Typed::Moved);
@@ -332,7 +332,8 @@ fn nothing_is_typed_into_a_pane_that_shows_something_else_by_now() {
         let (row, screen) = look();
         let other = screen.replace("Nein", "Neun");
         assert_eq!(press(&Guard::of(&row, &other, 20), "b"), Typed::Moved);
-        assert_eq!(press(&Guard::of(&row, &other, 1), "C-u"), Typed::Done, "only the last row was asked for");
+        let last_row = press(&Guard::of(&row, &other, 1), "C-u");
+        assert!(matches!(last_row, Typed::Done(_)), "only the last row was asked for");
         assert!(until(SHORT, || !look().1.ends_with('a')));
         assert!(!look().1.contains('b'));
     }

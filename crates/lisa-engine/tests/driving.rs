@@ -61,10 +61,11 @@ fn a_prompt_of_a_megabyte_and_any_characters_arrives_byte_for_byte() {
 fn a_permission_is_data_and_is_answered_by_its_effect() {
     let lab = Lab::new();
     let engine = lab.engine();
-    for (name, choice, effect) in [
-        ("once", "allow_once", Effect::AllowOnce),
-        ("always", "2", Effect::AllowAlways),
-        ("no", "Deny", Effect::Deny),
+    // The option that is marked takes an Enter, any other its digit: one key each.
+    for (name, choice, effect, key) in [
+        ("once", "allow_once", Effect::AllowOnce, "enter"),
+        ("always", "2", Effect::AllowAlways, "digit"),
+        ("no", "Deny", Effect::Deny, "digit"),
     ] {
         engine.spawn(&demo(&lab, name, Some("!permission Bash rm -rf build ; !say gone"))).unwrap();
         let session = wait_for(&engine, name, "awaiting_permission");
@@ -78,7 +79,7 @@ fn a_permission_is_data_and_is_answered_by_its_effect() {
         let answered = answer(&engine, name, choice);
         assert_eq!(answered.effect, Some(effect));
         let log = answers(&lab, name);
-        assert_eq!((log.len(), log[0]["by"].as_str()), (1, Some("digit")), "{log:?}");
+        assert_eq!((log.len(), log[0]["by"].as_str()), (1, Some(key)), "{log:?}");
         wait_for(&engine, name, "waiting_input");
     }
 }

@@ -153,6 +153,35 @@ fn an_answer_to_a_prompt_that_is_gone_presses_nothing() {
     assert_eq!(answers(&lab, "race").len(), 2);
 }
 
+#[test]
+fn one_answer_to_two_equal_prompts_in_a_row_answers_one() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "equal", None)).unwrap();
+    for round in 0..10 {
+        let before = answers(&lab, "equal").len();
+        send(&engine, "equal", "!permission Bash ls ; !permission Bash ls ; !say done");
+        let first = wait_for(&engine, "equal", "awaiting_permission").prompt.unwrap();
+        let request = AnswerRequest {
+            session: "equal".into(),
+            choice: Some("allow_once".into()),
+            prompt_id: Some(first.id.clone()),
+            ..AnswerRequest::default()
+        };
+        assert_eq!(engine.answer(&request).unwrap().prompt_id, first.id);
+        // Longer than any second key would have taken.
+        std::thread::sleep(Duration::from_millis(1_800));
+        assert_eq!(answers(&lab, "equal").len(), before + 1, "round {round}");
+        let second = status(&engine, "equal").prompt.unwrap();
+        assert_eq!(second.command, first.command);
+        assert_ne!(second.id, first.id);
+        assert_eq!(engine.answer(&request).unwrap_err().kind(), Kind::PromptChanged);
+        answer(&engine, "equal", "allow_once");
+        wait_for(&engine, "equal", "ready");
+        assert_eq!(answers(&lab, "equal").len(), before + 2);
+    }
+}
+
 /// No hook tells of a dialog at the start, and a look once a second would find it half a second late.
 #[test]
 fn a_dialog_at_the_start_is_known_at_once() {

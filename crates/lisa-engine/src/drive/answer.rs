@@ -102,7 +102,7 @@ impl Driver<'_> {
         self.intend(&sighting, EventKind::Answer, note(&wanted))?;
         let mut chosen = Chosen { words: Vec::new(), effect: None };
         if let Err(error) = self.answer_pages(&prompt, choices, text, &mut chosen) {
-            match self.pressed.get() {
+            match self.has_typed() {
                 // Something was pressed, so something may have been answered: that is told whatever came of it.
                 true => {
                     let mut note = note(if chosen.words.is_empty() { &wanted } else { &chosen.words });
@@ -183,24 +183,26 @@ impl Driver<'_> {
 
     /// Chooses an option and, in a prompt that takes one, answers it.
     pub(super) fn choose(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
-        match choice::way(page, option, &self.profile.keys) {
-            Way::Key => {
-                self.press_in(page, |_| Some(option.key.clone()))?;
-                // In some dialogs the key only marks the option: one that stands there, marked, gets its Enter.
+        let way = choice::way(page, option, &self.profile.keys);
+        match way {
+            // One key is enough: an Enter after it could only hit the next prompt.
+            Way::Key | Way::KeyEnter if is_marked(page, option) => self
+                .press_in(page, |shown| is_marked(shown, option).then(|| "Enter".to_owned()))?
+                .map(drop)
+                .ok_or_else(|| self.unsteady(page)),
+            Way::Key | Way::KeyEnter => {
+                let limit = if way == Way::KeyEnter { SETTLE } else { YIELD_LIMIT };
+                self.press_in(page, |shown| (!is_marked(shown, option)).then(|| option.key.clone()))?;
+                // Some dialogs take the key as the answer, in others it only marks the option. The mark that moved to it
+                // shows that this is the dialog that got the key: that one gets the Enter, too.
                 let (gone, ..) =
-                    self.watch(YIELD_LIMIT, |_, judged| shows(judged, page).is_none().then_some(()))?;
+                    self.watch(limit, |_, judged| shows(judged, page).is_none().then_some(()))?;
+                let unmarked =
+                    |shown: &Prompt| way == Way::KeyEnter && shown.options.iter().all(|o| !o.selected);
                 if gone.is_none() {
-                    self.press_in(page, |shown| is_marked(shown, option).then(|| "Enter".to_owned()))?;
-                }
-                Ok(())
-            }
-            Way::KeyEnter => {
-                self.press_in(page, |_| Some(option.key.clone()))?;
-                // Some dialogs take the digit alone as the answer.
-                let (gone, ..) =
-                    self.watch(SETTLE, |_, judged| shows(judged, page).is_none().then_some(()))?;
-                if gone.is_none() {
-                    self.press_in(page, |_| Some("Enter".to_owned()))?;
+                    self.press_in(page, |shown| {
+                        (is_marked(shown, option) || unmarked(shown)).then(|| "Enter".to_owned())
+                    })?;
                 }
                 Ok(())
             }
@@ -314,7 +316,7 @@ impl Driver<'_> {
             let shown = shows(&judged, page).ok_or_else(|| self.changed(&page.id, &judged))?;
             let Some(key) = key(shown) else { return Ok(None) };
             match self.press((&sighting, &judged), DIALOG_ROWS, &[&key])? {
-                Typed::Done => return Ok(Some(shown.clone())),
+                Typed::Done(_) => return Ok(Some(shown.clone())),
                 Typed::Moved => {}
                 Typed::Gone => return Err(self.changed(&page.id, &judged)),
             }
@@ -331,9 +333,8 @@ impl Driver<'_> {
             let (Some(row), Some(guard)) = (&sighting.pane, guard((sighting, judged), DIALOG_ROWS)) else {
                 continue;
             };
-            self.pressed.set(true);
-            match self.engine.tmux().type_text(&row.pane_id, text, &guard)? {
-                Typed::Done => return Ok(()),
+            match self.typed(judged, self.engine.tmux().type_text(&row.pane_id, text, &guard))? {
+                Typed::Done(_) => return Ok(()),
                 Typed::Moved => {}
                 Typed::Gone => return Err(self.changed(&page.id, judged)),
             }

@@ -39,7 +39,7 @@ impl Engine {
             };
             stopping(true)?;
             let pressed = driver.press((&sighting, &judged), BOX_ROWS, &[&driver.profile.keys.interrupt])?;
-            if pressed != Typed::Done {
+            if !matches!(pressed, Typed::Done(_)) {
                 stopping(false)?;
                 (sighting, judged) = driver.look()?;
                 done = "not_confirmed";

@@ -8,6 +8,7 @@ pub mod choice;
 pub mod gate;
 
 mod answer;
+mod input_box;
 mod interrupt;
 mod send;
 mod startup;
@@ -20,6 +21,7 @@ use crate::{
     engine::{Engine, now},
     error::{Error, Result},
     judge::Judged,
+    memory::Inputs,
     observation::Reading,
     profile::Profile,
     session::find::{self, Sighting},
@@ -28,7 +30,7 @@ use crate::{
     words::State,
 };
 use std::{
-    cell::Cell,
+    cell::RefCell,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -48,13 +50,22 @@ const MOVED_MAX: usize = 40;
 /// How often a look that others overtook is taken again.
 const OVERTAKEN_MAX: usize = 20;
 
+/// What a driver has typed.
+#[derive(Debug)]
+struct Typing {
+    /// What had been typed before.
+    before: Inputs,
+    /// How often anything was typed into the pane when this driver did last.
+    count: u64,
+}
+
 /// A session in the hands of one driver.
 pub(crate) struct Driver<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) name: String,
     pub(crate) profile: Arc<Profile>,
-    /// Whether anything was typed.
-    pressed: Cell<bool>,
+    /// What this driver has typed so far.
+    typing: RefCell<Option<Typing>>,
     _lock: Lock,
 }
 
@@ -71,7 +82,7 @@ impl<'a> Driver<'a> {
         let lock = Lock::take(&folder.file("drive.lock"), DRIVE_LIMIT)?;
         let profile = engine.profiles().get_or_generic(&meta.agent);
         let profile = profile.ok_or_else(|| Error::not_found(&meta.agent, &[]))?;
-        Ok(Self { engine, name: name.to_owned(), profile, pressed: Cell::new(false), _lock: lock })
+        Ok(Self { engine, name: name.to_owned(), profile, typing: RefCell::default(), _lock: lock })
     }
 
     /// Looks at the session now. What is typed is decided from one look: one that another process overtook has that
@@ -135,6 +146,7 @@ impl<'a> Driver<'a> {
             record.intent = None;
             note.turn = record.turn.as_ref().map(|turn| turn.id.clone());
             record.note(&self.name, kind, state, now(), note);
+            self.own(record);
         });
         if let Err(error) = &told {
             tracing::warn!(session = self.name, %error, "what was done could not be written down");
@@ -153,13 +165,49 @@ impl<'a> Driver<'a> {
     fn press(&self, look: (&Sighting, &Judged), rows: usize, keys: &[&str]) -> Result<Typed> {
         match (&look.0.pane, guard(look, rows)) {
             (Some(row), Some(guard)) => {
-                let typed = self.engine.tmux().press(&row.pane_id, keys, &guard);
-                // One that failed may have been typed all the same.
-                self.pressed.set(self.pressed.get() || !matches!(typed, Ok(Typed::Moved | Typed::Gone)));
-                typed
+                self.typed(look.1, self.engine.tmux().press(&row.pane_id, keys, &guard))
             }
             (Some(_), None) => Ok(Typed::Moved),
             (None, _) => Ok(Typed::Gone),
+        }
+    }
+
+    /// Pastes a text, if the pane still shows what that look saw.
+    fn paste(&self, look: (&Sighting, &Judged), text: &str) -> Result<Typed> {
+        match (&look.0.pane, guard(look, BOX_ROWS)) {
+            (Some(row), Some(guard)) => {
+                self.typed(look.1, self.engine.tmux().paste(&row.pane_id, text.as_bytes(), &guard))
+            }
+            (Some(_), None) => Ok(Typed::Moved),
+            (None, _) => Ok(Typed::Gone),
+        }
+    }
+
+    /// Remembers what this driver has typed itself. Something that failed may have been typed all the same.
+    fn typed(&self, judged: &Judged, typed: Result<Typed>) -> Result<Typed> {
+        let count = match &typed {
+            Ok(Typed::Moved | Typed::Gone) => return typed,
+            Ok(Typed::Done(count)) => *count,
+            Err(_) => judged.record.memory.inputs.count + 1,
+        };
+        let mut typing = self.typing.borrow_mut();
+        let before =
+            typing.take().map_or_else(|| judged.record.memory.inputs.clone(), |typing| typing.before);
+        *typing = Some(Typing { before, count });
+        typed
+    }
+
+    /// Whether this driver has typed anything.
+    fn has_typed(&self) -> bool {
+        self.typing.borrow().is_some()
+    }
+
+    /// Notes that what was typed is this driver's own, unless somebody else has typed as well.
+    fn own(&self, record: &mut Record) {
+        if let Some(typing) =
+            self.typing.borrow().as_ref().filter(|own| record.memory.inputs.count <= own.count)
+        {
+            record.memory.inputs = Inputs { count: typing.count, ..typing.before.clone() };
         }
     }
 

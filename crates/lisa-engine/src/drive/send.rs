@@ -3,7 +3,6 @@
 use super::{
     BOX_ROWS, Driver, MOVED_MAX,
     gate::{self, Allows, Gate},
-    guard,
 };
 use crate::{
     api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome},
@@ -26,11 +25,6 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const SHOW_LIMIT: Duration = Duration::from_secs(5);
 /// How often Enter is pressed at the most; again only while the text still stands in the box.
 const ENTERS: usize = 3;
-/// How often the box is cleared at the most (some agents clear a line at a time), how long one key may take to show,
-/// and how many in a row may show nothing: a line that is empty already takes one, too.
-const CLEARS: usize = 400;
-const YIELD_LIMIT: Duration = Duration::from_millis(400);
-const IDLE_CLEARS: usize = 4;
 
 /// What to do about a text that nothing has proven to be taken.
 const UNPROVEN: &str = "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again";
@@ -119,6 +113,10 @@ impl Driver<'_> {
             allows,
         ) {
             Gate::NotYet if !self.engine.is_cancelled() => None,
+            // What somebody types at this moment may not be drawn yet.
+            Gate::Open | Gate::OpenQueued if self.is_typed_into(judged) && !self.engine.is_cancelled() => {
+                None
+            }
             gate => Some(gate),
         };
         let mut text = without_controls(text);
@@ -148,10 +146,8 @@ impl Driver<'_> {
                     false => return Ok(refused(Refusal::DraftPresent)),
                 }
             }
-            let Some(row) = &sighting.pane else { return Ok(refused(Refusal::PaneDead)) };
-            let Some(guard) = guard((&sighting, &judged), BOX_ROWS) else { continue };
-            match self.engine.tmux().paste(&row.pane_id, text.as_bytes(), &guard)? {
-                Typed::Done => return self.submit(&sighting, &text, queued),
+            match self.paste((&sighting, &judged), &text)? {
+                Typed::Done(_) => return self.submit(&sighting, &text, queued),
                 Typed::Moved => {}
                 Typed::Gone => return Ok(refused(Refusal::PaneDead)),
             }
@@ -159,42 +155,15 @@ impl Driver<'_> {
         Ok(refused(Refusal::NotReady))
     }
 
-    /// Empties the input box, line by line if need be; says whether it is empty. What does not yield is left as it is.
-    pub(super) fn clear_box(&self) -> Result<bool> {
-        let mut idle = 0;
-        for _ in 0..CLEARS {
-            let (sighting, judged) = self.look()?;
-            let signals = &judged.outcome.signals;
-            if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
-                return Ok(false);
-            }
-            let Some(draft) = signals.draft.clone() else { return Ok(signals.input_shown) };
-            match self.press((&sighting, &judged), BOX_ROWS, &[&self.profile.keys.clear])? {
-                Typed::Done => {}
-                Typed::Moved => continue,
-                Typed::Gone => return Ok(false),
-            }
-            let (yielded, ..) = self.watch(YIELD_LIMIT, |_, judged| {
-                let signals = &judged.outcome.signals;
-                (signals.input_shown && signals.draft.as_ref() != Some(&draft)).then_some(())
-            })?;
-            idle = if yielded.is_some() { 0 } else { idle + 1 };
-            if idle == IDLE_CLEARS {
-                break;
-            }
-        }
-        Ok(false)
-    }
-
     /// Presses Enter on pasted text, once it shows where it should, and waits for the proof.
     fn submit(&self, sighting: &Sighting, text: &str, queued: bool) -> Result<Receipt> {
         thread::sleep(Duration::from_millis(self.profile.keys.enter_delay_ms));
         // A dialog that came up meanwhile must not get the Enter: only a box with the text in it does.
-        let (shown, ..) = self.watch(SHOW_LIMIT, |_, judged| self.may_enter(judged))?;
+        let (shown, ..) = self.watch(SHOW_LIMIT, |sighting, judged| self.may_enter(sighting, judged))?;
         match shown {
             Some(Ok(())) => {}
-            Some(Err(refusal)) => return Ok(left_in_box(refusal)),
-            None => return Ok(left_in_box(Refusal::NotReady)),
+            Some(Err(refusal)) => return self.not_submitted(refusal, text),
+            None => return self.not_submitted(Refusal::NotReady, text),
         }
         let began = now();
         let (mut turn, mut before) = (None, None);
@@ -213,7 +182,7 @@ impl Driver<'_> {
                     break;
                 }
                 self.update(sighting, |record| record.withdraw_turn(turn.as_deref(), before))?;
-                return Ok(left_in_box(refusal));
+                return self.not_submitted(refusal, text);
             }
             // From here on the text may have been taken: whatever fails now is no reason to say that it was not.
             let watched = self.watch(limit, |sighting, judged| {
@@ -276,17 +245,33 @@ impl Driver<'_> {
                 record.note(&self.name, EventKind::TurnEnded, &state, now(), note);
             }
             record.note(&self.name, EventKind::Send, &state, now(), note);
+            self.own(record);
         })
     }
 
-    /// Whether Enter may be pressed: `None` as long as the text does not show yet.
-    fn may_enter(&self, judged: &Judged) -> Option<std::result::Result<(), Refusal>> {
+    /// What to say of a text that was pasted and must not be submitted. Where somebody types into the same box, it is
+    /// taken out again, and what they typed is left there.
+    fn not_submitted(&self, refusal: Refusal, text: &str) -> Result<Receipt> {
+        if refusal != Refusal::DraftPresent || !self.take_out(text)? {
+            return Ok(left_in_box(refusal));
+        }
+        let hint = "somebody was typing: nothing was submitted, and what they typed is left in the input box; send again \
+                    when they have sent it, or with replace_draft";
+        Ok(Receipt { hint: Some(hint.to_owned()), ..refused(refusal) })
+    }
+
+    /// Whether Enter may be pressed: `None` as long as the text does not show yet. Nobody may have typed anything since it
+    /// was pasted: that would be submitted with it.
+    fn may_enter(&self, sighting: &Sighting, judged: &Judged) -> Option<std::result::Result<(), Refusal>> {
         let signals = &judged.outcome.signals;
         if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
             return Some(Err(Refusal::PromptOpen));
         }
         if matches!(judged.outcome.verdict.state, State::Exited { .. }) {
             return Some(Err(Refusal::PaneDead));
+        }
+        if !self.is_alone(sighting) {
+            return Some(Err(Refusal::DraftPresent));
         }
         (signals.draft.is_some() || !self.shows_drafts()).then_some(Ok(()))
     }
@@ -295,7 +280,7 @@ impl Driver<'_> {
     fn enter(&self) -> Result<Option<Refusal>> {
         for _ in 0..MOVED_MAX {
             let (sighting, judged) = self.look()?;
-            match self.may_enter(&judged) {
+            match self.may_enter(&sighting, &judged) {
                 Some(Ok(())) => {}
                 Some(Err(refusal)) => return Ok(Some(refusal)),
                 // It was there a moment ago: the box is being drawn anew.
@@ -305,7 +290,7 @@ impl Driver<'_> {
                 }
             }
             match self.press((&sighting, &judged), BOX_ROWS, &["Enter"])? {
-                Typed::Done => return Ok(None),
+                Typed::Done(_) => return Ok(None),
                 Typed::Moved => {}
                 Typed::Gone => return Ok(Some(Refusal::PaneDead)),
             }
@@ -362,16 +347,17 @@ impl Driver<'_> {
             let note = Note::line(format!("keys {}", keys.join(" ")));
             self.intend(&sighting, EventKind::Send, note.clone())?;
             let typed = match force {
-                true => self.engine.tmux().press(&row.pane_id, &words, &Guard::alive())?,
+                true => {
+                    self.typed(&judged, self.engine.tmux().press(&row.pane_id, &words, &Guard::alive()))?
+                }
                 false => self.press((&sighting, &judged), BOX_ROWS, &words)?,
             };
-            if typed != Typed::Done {
-                self.give_up(&sighting);
-            }
             match typed {
-                Typed::Done => {}
-                Typed::Moved => continue,
-                Typed::Gone => break,
+                Typed::Done(_) => {}
+                Typed::Moved | Typed::Gone => {
+                    self.give_up(&sighting);
+                    continue;
+                }
             }
             return Ok(Receipt {
                 recorded: self.fulfil(&sighting, EventKind::Send, &state, note),

@@ -49,6 +49,9 @@ pub struct Ask {
     /// The question, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The agent's own id of the request, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// When it was asked.
     pub at: At,
 }
@@ -90,6 +93,8 @@ pub struct Fold {
     pub tools: BTreeMap<String, String>,
     /// What is asked.
     pub ask: Option<Ask>,
+    /// How often anything was asked.
+    pub asks: u64,
     /// Subagents at work.
     pub subagents: BTreeSet<String>,
     /// Background tasks that ran on when the last turn ended.
@@ -206,7 +211,10 @@ impl Fold {
                     self.activity = Some(Activity::Thinking);
                 }
             }
-            Meaning::Asked => self.ask = Some(ask(rule, value, at)),
+            Meaning::Asked => {
+                self.ask = Some(ask(rule, value, at));
+                self.asks += 1;
+            }
             Meaning::Answered => self.ask = None,
             Meaning::SubagentStarted => {
                 self.subagents.insert(id);
@@ -307,6 +315,7 @@ fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {
         command: text_at(value, rule.take.command.as_ref()),
         file: text_at(value, rule.take.file.as_ref()),
         text: text_at(value, rule.take.text.as_ref()),
+        id: text_at(value, rule.take.id.as_ref()),
         at,
     }
 }

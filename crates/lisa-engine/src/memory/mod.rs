@@ -6,6 +6,7 @@ pub use fold::{Ask, Fold, Phase, Usage};
 
 use crate::evidence::{Evidence, Source};
 use crate::observation::At;
+use crate::prompt::Occurrence;
 use crate::resolve::Verdict;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -32,8 +33,12 @@ pub struct Memory {
     pub title: Output,
     /// What the screen last showed, and when that changed.
     pub output: Output,
+    /// How often something was typed into the pane, and when that was last seen to grow.
+    pub inputs: Inputs,
     /// The agent's process at the last look.
     pub agent: Agent,
+    /// The prompt that is open, or was open last.
+    pub prompt: Occurrence,
     /// Whether the agent has ever asked something.
     pub asked: bool,
     /// Whether the agent has ever been seen at work.
@@ -65,7 +70,9 @@ impl Default for Memory {
             first_title: None,
             title: Output::default(),
             output: Output::default(),
+            inputs: Inputs::default(),
             agent: Agent::default(),
+            prompt: Occurrence::default(),
             asked: false,
             worked: false,
             up: false,
@@ -104,6 +111,24 @@ impl Output {
     }
 }
 
+/// How often something was typed into the pane.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Inputs {
+    /// The count at the last look.
+    pub count: u64,
+    /// When somebody other than Lisa was last seen to have typed.
+    pub typed_at: At,
+}
+
+impl Inputs {
+    pub(crate) fn note(&mut self, count: u64, at: At) {
+        if self.count != count {
+            *self = Self { count, typed_at: at };
+        }
+    }
+}
+
 /// The agent's process.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -138,6 +163,9 @@ impl Memory {
         }
         if self.input_shown_at == self.observed_at {
             self.input_shown_at = Some(at);
+        }
+        if self.prompt.open && Some(self.prompt.seen_at) == self.observed_at {
+            self.prompt.seen_at = at;
         }
         self.observed_at = Some(at);
     }

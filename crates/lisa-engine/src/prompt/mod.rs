@@ -5,9 +5,11 @@
 //! dialog, so that nothing is ever typed into it blindly.
 
 mod fingerprint;
+mod occurrence;
 mod options;
 
 pub use fingerprint::fingerprint;
+pub use occurrence::{Occurrence, Seen, identify};
 
 use crate::memory::Ask;
 use crate::observation::Pane;
@@ -106,6 +108,14 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
     options::name_effects(profile, &mut prompt);
     prompt.id = name(profile, &prompt);
     Some(prompt)
+}
+
+/// A fingerprint of what stands above the dialog on this screen.
+pub fn above(profile: &Profile, layout: &Layout<'_>) -> Option<u64> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    layout.rows().get(..region(profile, layout).start)?.hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 /// Whether the dialog's first lines may be above the screen: nothing on it stands before them.

@@ -176,6 +176,7 @@ impl PaneFields {
             history: self.history_size,
             activity: At(self.window_activity),
             size: (self.pane_width, self.pane_height),
+            inputs: 0,
             title: self.pane_title.clone(),
         }
     }

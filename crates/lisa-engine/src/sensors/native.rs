@@ -21,7 +21,16 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
             prompt: rule.asks.map(|asks| {
                 let (kind, dialog) = asks.prompt();
                 let at = look.now();
-                prompt::from_ask(&Ask { kind, dialog, tool: None, command: None, file: None, text: None, at })
+                prompt::from_ask(&Ask {
+                    kind,
+                    dialog,
+                    tool: None,
+                    command: None,
+                    file: None,
+                    text: None,
+                    id: None,
+                    at,
+                })
             }),
         },
     };

@@ -202,7 +202,8 @@ mod tests {
 
     /// A line of fields as tmux prints it, for a pane of so many rows.
     fn fields(id: u32, rows: u32) -> String {
-        let words = format!("s\t$1\t@1\t%{id}\trun\t7\t0\t\t\t8\t0\t0\t1\t0\t0\t0\t1700000000\t80\t{rows}");
+        let words =
+            format!("s\t$1\t@1\t%{id}\trun\t7\t0\t\t\t8\t0\t0\t1\t0\t0\t0\t1700000000\t80\t{rows}\t0");
         let command = if Shown::Screen.with_command() { "\tsh" } else { "" };
         format!("{words}{command}\ttitle\n")
     }

@@ -27,7 +27,10 @@ const FIELDS: &[&str] = &[
     "window_activity",
     "pane_width",
     "pane_height",
+    INPUTS,
 ];
+/// How often something was typed into the pane: a variable of its session that the server counts up (see `server`).
+pub(super) const INPUTS: &str = "LISA_INPUTS";
 const COMMAND: &str = "pane_current_command";
 const TITLE: &str = "pane_title";
 
@@ -100,6 +103,7 @@ fn parse_line(line: &str, with_command: bool) -> Option<PaneRow> {
     let history = next()?.parse().ok()?;
     let activity = At(next()?.parse::<i64>().ok()?.checked_mul(1000)?);
     let size = (next()?.parse().ok()?, next()?.parse().ok()?);
+    let inputs = next()?.parse().unwrap_or(0);
     let command = if with_command { next()?.to_owned() } else { String::new() };
     let title = next()?.to_owned();
     let pane = Pane {
@@ -115,6 +119,7 @@ fn parse_line(line: &str, with_command: bool) -> Option<PaneRow> {
         history,
         activity,
         size,
+        inputs,
         title,
     };
     Some(PaneRow { session, session_id, window_id, pane_id, run_id, server_pid, pane })
@@ -143,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LINE: &str = "s-1\t$4\t@5\t%6\trun7\t99\t1\t\t9\t1234\t2\t14\t0\t1\t0\t120\t1700000000\t220\t60\tclaude\t⠂ a title with #{x}";
+    const LINE: &str = "s-1\t$4\t@5\t%6\trun7\t99\t1\t\t9\t1234\t2\t14\t0\t1\t0\t120\t1700000000\t220\t60\t7\tclaude\t⠂ a title with #{x}";
 
     #[test]
     fn a_row_is_read_with_all_its_fields() {
@@ -152,6 +157,7 @@ mod tests {
         assert_eq!((row.pane.dead, row.pane.exit_status, row.pane.exit_signal), (true, None, Some(9)));
         assert_eq!((row.pane.pid, row.pane.cursor, row.pane.cursor_visible), (1234, (2, 14), false));
         assert_eq!((row.pane.activity, row.pane.size), (At(1_700_000_000_000), (220, 60)));
+        assert_eq!(row.pane.inputs, 7);
         assert_eq!((row.pane.command.as_str(), row.pane.title.as_str()), ("claude", "⠂ a title with #{x}"));
     }
 

@@ -1,6 +1,6 @@
 //! The server's own life: how it is started, with which options, and how it is ended for good.
 
-use super::{Cmd, Reply, Tmux, Version, exchange, timeout_error};
+use super::{Cmd, Reply, Tmux, Version, exchange, pane::INPUTS, timeout_error};
 use crate::{error::Result, process::Handle};
 use rustix::process::Signal;
 use std::{
@@ -28,6 +28,7 @@ impl Tmux {
             // Another may have taken its place that somebody else has started.
             if reply.as_ref().is_ok_and(|printed| printed.ends_with(b"\n0\n")) {
                 self.call(&options())?;
+                let _ = self.call(&counting());
             }
             return Ok(reply.map(take_server_pid));
         }
@@ -40,6 +41,8 @@ impl Tmux {
             match exchange::call_starting(self, &list)? {
                 Some(Ok(printed)) => {
                     self.prepared.store(true, Ordering::Relaxed);
+                    // One that does not know how to count is typed into with less certainty.
+                    let _ = self.call(&counting());
                     return Ok(Ok(take_server_pid(printed)));
                 }
                 Some(Err(why)) => return Ok(Err(why)),
@@ -146,6 +149,24 @@ fn raise_descriptor_limit(server: i32) {
 
 #[cfg(not(target_os = "linux"))]
 fn raise_descriptor_limit(_server: i32) {}
+
+/// Has the server count what is typed into the panes of agents: keys of a person who is attached, `send-keys` and
+/// `paste-buffer` of anybody. A key that is decided on from a look then goes only into a pane that nothing has been
+/// typed into since: what was typed and is not drawn yet cannot be seen in any other way.
+///
+/// The count is a hidden variable of the session. An option would be as exact, but setting one makes tmux draw every
+/// client anew.
+fn counting() -> Vec<Cmd> {
+    let count = format!("set-environment -hF {INPUTS} '#{{e|+:#{{{INPUTS}}},1}}'");
+    let counts = Cmd::new("if-shell").args(["-F", "#{@lisa_run}"]).arg(&count);
+    let hook = |name: &'static str| {
+        let counted = format!("if-shell -F '#{{@lisa_run}}' \"{count}\"");
+        Cmd::new("set-hook").args(["-g", name]).arg(counted)
+    };
+    let forward = Cmd::new("send-keys");
+    let bind = Cmd::new("bind-key").args(["-n", "Any"]).list(&[counts, forward]);
+    vec![bind, hook("after-send-keys"), hook("after-paste-buffer")]
+}
 
 /// The options of the private server: corpses stay, nothing is renamed, sizes are ours, and it stays when it is empty.
 fn options() -> Vec<Cmd> {

@@ -4,9 +4,11 @@
 //! command list as a condition on what the pane shows, and nothing can come between the two. Up to 3.3a a paste into
 //! a dead pane kills the server; the same condition sees to that.
 
-use super::{Cmd, Tmux, exchange};
+use super::{Cmd, Tmux, exchange, pane::INPUTS};
 use crate::{error::Result, observation::Pane};
 
+/// What is said after something was typed: how often that has happened by now.
+const TYPED: &str = concat!("typed #{", "LISA_INPUTS", "}");
 /// How many characters of a row are compared.
 const ROW_CHARS: usize = 100;
 
@@ -19,8 +21,8 @@ pub struct Guard {
 /// What became of something that was to be typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
-    /// It was typed.
-    Done,
+    /// It was typed. How often anything has been typed into the pane by now; 0 where that is not counted.
+    Done(u64),
     /// The pane shows something else by now, has ended or is gone: nothing was typed.
     Moved,
     /// There is no server: nothing was typed.
@@ -33,20 +35,24 @@ impl Guard {
         Self { condition: "#{==:#{pane_dead},0}".to_owned() }
     }
 
-    /// The cursor must be where it was, and the last written rows of the screen must still be there.
+    /// The cursor must be where it was, the last written rows of the screen must still be there, and nothing may have been
+    /// typed since.
     pub fn of(pane: &Pane, screen: &str, rows: usize) -> Self {
         let written: Vec<&str> = screen.lines().filter(|row| !row.trim().is_empty()).collect();
         let last = &written[written.len().saturating_sub(rows)..];
         let patterns: Vec<String> =
             last.iter().map(|row| pattern(row)).filter(|row| !row.is_empty()).collect();
         let number = |flag: bool| u8::from(flag);
-        let now = "#{pane_dead}/#{cursor_x}/#{cursor_y}/#{cursor_flag}/#{alternate_on}/";
+        let now = format!(
+            "#{{pane_dead}}/#{{cursor_x}}/#{{cursor_y}}/#{{cursor_flag}}/#{{alternate_on}}/#{{?{INPUTS},#{{{INPUTS}}},0}}/"
+        );
         let then = format!(
-            "0/{}/{}/{}/{}/",
+            "0/{}/{}/{}/{}/{}/",
             pane.cursor.0,
             pane.cursor.1,
             number(pane.cursor_visible),
-            number(pane.alternate)
+            number(pane.alternate),
+            pane.inputs
         );
         let shown: String = patterns.iter().map(|row| format!("#{{?#{{C:{row}}},1,0}}")).collect();
         let all = "1".repeat(patterns.len());
@@ -55,13 +61,13 @@ impl Guard {
 
     /// The command that runs `commands` if the pane is as it must be, and says which.
     fn command(&self, pane: &str, commands: &[Cmd], otherwise: &[Cmd]) -> Cmd {
-        let say = |word: &'static str| Cmd::new("display-message").args(["-p", word]);
+        let say = |word: &'static str| Cmd::new("display-message").args(["-p", "-t", pane, word]);
         // The server sends what one print left in its buffer with the next one, and asks before it does so otherwise.
         let then_say = |commands: &[Cmd], word| [commands, &[say(word), say("")]].concat();
         Cmd::new("if-shell")
             .args(["-F", "-t", pane])
             .arg(&self.condition)
-            .list(&then_say(commands, "typed"))
+            .list(&then_say(commands, TYPED))
             .list(&then_say(otherwise, "moved"))
     }
 }
@@ -87,9 +93,6 @@ impl Tmux {
     ///
     /// The text is loaded before the condition, so that nothing comes between the condition and the paste.
     pub fn paste(&self, pane: &str, text: &[u8], guard: &Guard) -> Result<Typed> {
-        if text.is_empty() {
-            return Ok(Typed::Done);
-        }
         let name = format!("lisa-{}", uuid::Uuid::new_v4().simple());
         let paste = [
             Cmd::new("copy-mode").args(["-q", "-t", pane]),
@@ -114,8 +117,10 @@ impl Tmux {
 
     fn typed(&self, commands: &[Cmd], input: &[u8]) -> Result<Typed> {
         Ok(match exchange::call_atomic(self, commands, input)? {
-            Some(Ok(printed)) if printed.trim_ascii() == b"typed" => Typed::Done,
-            Some(Ok(_)) => Typed::Moved,
+            Some(Ok(printed)) => match String::from_utf8_lossy(&printed).trim().strip_prefix("typed") {
+                Some(count) => Typed::Done(count.trim().parse().unwrap_or(0)),
+                None => Typed::Moved,
+            },
             // The pane went away between the condition and the key.
             Some(Err(_)) => Typed::Moved,
             None => Typed::Gone,

@@ -79,6 +79,7 @@ pub(crate) fn pane(title: &str) -> Pane {
         history: 0,
         activity: At(0),
         size: (120, 40),
+        inputs: 0,
         title: title.to_owned(),
     }
 }
