@@ -45,16 +45,21 @@ impl Reply {
 
 impl Server {
     pub fn start(options: &[&str], token: Option<&str>) -> Self {
-        let world = World::new();
+        Self::start_in(World::new(), options, token)
+    }
+
+    pub fn start_in(world: World, options: &[&str], token: Option<&str>) -> Self {
         let mut command = world.command();
         if let Some(token) = token {
             command.env("LISA_MCP_TOKEN", token);
         }
         command.args(["--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null()).stderr(Stdio::piped());
-        Self::run(world, &mut command)
+        let (child, address, said) = Self::spawn(&mut command);
+        Self { child, address, world, said }
     }
 
-    fn run(world: World, command: &mut Command) -> Self {
+    /// Starts a server; where it listens, and what it says.
+    pub fn spawn(command: &mut Command) -> (Child, String, Arc<Mutex<Vec<String>>>) {
         let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
@@ -71,7 +76,7 @@ impl Server {
         std::thread::spawn(move || {
             errors.map_while(Result::ok).for_each(|line| heard.lock().unwrap().push(line));
         });
-        Self { child, address, world, said }
+        (child, address, said)
     }
 
     /// Everything it has said on standard error so far.

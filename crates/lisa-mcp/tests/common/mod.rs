@@ -246,6 +246,22 @@ pub fn until(mut holds: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Waits for a process to end by itself; its exit code. One that does not is killed.
+pub fn ends_within(child: &mut Child, limit: Duration) -> Option<i32> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if began.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("still running after {limit:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 impl Drop for Client {
     /// A client leaves by closing the pipe; a server that was killed instead would leave its connection to tmux behind.
     fn drop(&mut self) {
