@@ -4,6 +4,7 @@ use crate::{
     cli::{Cli, PolicyFlags},
     http, log,
     server::Lisa,
+    stdio::Pipes,
     token,
 };
 use lisa_engine::{
@@ -12,18 +13,8 @@ use lisa_engine::{
     error::{Error, Kind, Result},
 };
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
-use std::{
-    ffi::OsString,
-    io,
-    path::PathBuf,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    signal::unix::{SignalKind, signal},
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// How long blocked threads may hold the end of the process up.
@@ -115,12 +106,13 @@ pub fn run(cli: &Cli) -> Result<()> {
 
 async fn over_stdio(lisa: Lisa, ends: CancellationToken) -> Result<()> {
     let (reader, writer) = stdio_pipes();
-    let reader = UntilGone { reader, gone: lisa.gone.clone() };
-    let service = match lisa.serve_with_ct((reader, writer), ends).await {
+    let (pipes, written) = Pipes::new(reader, writer, lisa.gone.clone());
+    let service = match lisa.serve_with_ct(pipes, ends).await {
         Ok(service) => service,
         // A client that goes away before it says anything is no failure.
         Err(error) => {
             tracing::info!(%error, "no client");
+            let _ = written.await;
             return Ok(());
         }
     };
@@ -128,26 +120,8 @@ async fn over_stdio(lisa: Lisa, ends: CancellationToken) -> Result<()> {
         Ok(reason) => tracing::info!(?reason, "the client is gone"),
         Err(error) => tracing::warn!(%error, "serving ended"),
     }
+    let _ = written.await;
     Ok(())
-}
-
-/// Standard input that tells when the client has closed it. Answers on their way are still given; streams that would
-/// go on for ever end.
-struct UntilGone<R> {
-    reader: R,
-    gone: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for UntilGone<R> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buf.filled().len();
-        let read = Pin::new(&mut this.reader).poll_read(cx, buf);
-        if matches!(read, Poll::Ready(Ok(()))) && buf.filled().len() == before && buf.remaining() > 0 {
-            this.gone.cancel();
-        }
-        read
-    }
 }
 
 fn end_on_signals(ends: &CancellationToken) {

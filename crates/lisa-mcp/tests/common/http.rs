@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// Posts a message with these headers.
-    pub fn post(&self, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub fn post(&self, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
         post(&self.address, headers, body)
     }
 }
@@ -98,7 +98,8 @@ impl Drop for Server {
 }
 
 /// Posts a message on a connection of its own.
-pub fn post(address: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+pub fn post(address: &str, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
+    let body = body.as_ref();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut text = "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -110,9 +111,9 @@ pub fn post(address: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
-    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
     // A server that refuses a large body may close before it has read all of it.
-    let _ = stream.write_all(text.as_bytes());
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(body));
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let text = String::from_utf8_lossy(&answer).into_owned();

@@ -169,6 +169,22 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// A line of any bytes.
+    pub fn bytes(&mut self, line: &[u8]) {
+        self.part(line);
+        self.part(b"\n");
+    }
+
+    /// Bytes without the end of a line.
+    pub fn part(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Closes the server's standard input.
+    pub fn hang_up(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Sends a request without waiting for its answer; its id.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
