@@ -33,8 +33,11 @@ const MAX_BODY: usize = 16 << 20;
 /// A session of an older client may be silent for as long as the longest wait.
 const KEEP_ALIVE: Duration = Duration::from_secs(crate::tools::wait::MOST_SECONDS as u64 + 600);
 
-/// How long open streams may take to end.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long calls in flight may take to be answered when the server ends; what is open then is cut.
+const ANSWERS: Duration = Duration::from_millis(250);
+
+/// How long connections may take to close after that.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// How the server may be reached, once everything about it was checked.
 #[derive(Debug)]
@@ -138,7 +141,8 @@ pub async fn serve<S: ServerHandler + Clone>(
     // Clients that send an Origin send the server's own; no page is ever served from there.
     let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port()));
     door.origins.extend(own);
-    let app = app(handler, &door, ends.clone());
+    let cut = CancellationToken::new();
+    let app = app(handler, &door, cut.clone());
     let listener = listener.tap_io(|stream| {
         // Small answers would otherwise wait 40 ms for the client's acknowledgement.
         let _ = stream.set_nodelay(true);
@@ -147,17 +151,22 @@ pub async fn serve<S: ServerHandler + Clone>(
     let serving = axum::serve(listener, app).with_graceful_shutdown(async move { stopped.cancelled().await });
     tokio::select! {
         result = serving => result.map_err(|error| Error::new(Kind::Io, error.to_string(), "start it again")),
-        () = async { ends.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
+        () = async {
+            ends.cancelled().await;
+            tokio::time::sleep(ANSWERS).await;
+            cut.cancel();
+            tokio::time::sleep(GRACE).await;
+        } => Ok(()),
     }
 }
 
-fn app<S: ServerHandler + Clone>(handler: S, door: &Door, ends: CancellationToken) -> Router {
+fn app<S: ServerHandler + Clone>(handler: S, door: &Door, cut: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(door.hosts.clone())
         .with_allowed_origins(door.origins.clone())
         .enforce_origin_validation()
         .with_max_request_body_bytes(MAX_BODY)
-        .with_cancellation_token(ends);
+        .with_cancellation_token(cut);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(KEEP_ALIVE);
     let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config);

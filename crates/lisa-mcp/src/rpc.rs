@@ -1,6 +1,6 @@
 //! What a client sent, as a message of the protocol or as the error to answer with.
 //!
-//! The protocol library drops what is not JSON and answers everything else it cannot read with "Invalid request" and
+//! rmcp 3.8 drops what is not JSON and answers everything else it cannot read with "Invalid request" and
 //! no `id`, so a client waits for a reply that never comes. Both transports read messages here instead: bytes in, a
 //! message or a [`Fault`] out.
 
@@ -128,27 +128,29 @@ fn object_error(message: &Map<String, Value>, id_fits: bool, error: &serde_json:
         None => "`method` is missing: a message is a request, a notification or a response".to_owned(),
         Some(_) if message.contains_key("id") && !id_fits => "`id` must be a string or an integer".to_owned(),
         Some(_) if version != Some("2.0") => "`jsonrpc` must be \"2.0\"".to_owned(),
-        Some(Value::String(method)) => return wrong_params(method, message.get("params"), error),
+        Some(Value::String(method)) => return wrong_params(method, message.get("params")),
         Some(other) => format!("`method` must be a string, not {}", kind(other)),
     };
     ErrorData::invalid_request(why, None)
 }
 
-/// What is wrong with the parameters of a message that is well-formed otherwise.
-fn wrong_params(method: &str, params: Option<&Value>, error: &serde_json::Error) -> ErrorData {
+/// What is left when every part of a message is right.
+const TWICE: &str = "the message cannot be read: is one of its fields given twice?";
+
+/// What is wrong with a message that has all its parts: its parameters, as a rule.
+fn wrong_params(method: &str, params: Option<&Value>) -> ErrorData {
     let why = match params {
-        Some(Value::Object(params)) => {
-            if let Some(fault) = params_fault(method, Some(&Value::Object(params.clone()))) {
+        Some(Value::Object(fields)) => {
+            if let Some(fault) = params_fault(method, params) {
                 return fault;
             }
-            if params.get("_meta").is_some_and(|meta| !meta.is_object()) {
-                "`_meta` must be an object".to_owned()
-            } else {
-                error.to_string()
+            if fields.get("_meta").is_none_or(Value::is_object) {
+                return ErrorData::invalid_request(TWICE, None);
             }
+            "`_meta` must be an object".to_owned()
         }
         Some(other) => format!("`params` must be an object, not {}", kind(other)),
-        None => error.to_string(),
+        None => return ErrorData::invalid_request(TWICE, None),
     };
     ErrorData::invalid_params(format!("{}: {why}", printable(method)), None)
 }
@@ -256,6 +258,13 @@ mod tests {
         let (reply, _) = fault(&text);
         assert_eq!(reply["error"]["code"], -32602);
         assert!(reply["error"]["message"].as_str().unwrap().len() < 400, "{reply}");
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_refused() {
+        let (reply, _) = fault("{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}");
+        assert_eq!(reply["error"]["code"], -32600);
+        assert!(reply["error"]["message"].as_str().unwrap().contains("twice"), "{reply}");
     }
 
     #[test]

@@ -17,8 +17,15 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+/// How long answers may still take when the client has closed the pipe. This, [`LAST_WORDS`] and [`PATIENCE`] together
+/// are less than a second: clients do not wait long before they kill.
+const ANSWERS: Duration = Duration::from_millis(400);
+
+/// How long it may take to write the last answers to a client that reads slowly.
+const LAST_WORDS: Duration = Duration::from_millis(150);
+
 /// How long blocked threads may hold the end of the process up.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The engine for a command that does one thing, with what the flags forbid.
 pub fn open(flags: &PolicyFlags) -> Result<Engine> {
@@ -94,7 +101,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     let result = runtime.block_on(async {
         let ends = CancellationToken::new();
         end_on_signals(&ends);
-        let lisa = Lisa::new(engine);
+        let lisa = Lisa::until(engine, ends.clone());
         match door {
             Some(door) => http::serve(lisa, door, ends).await,
             None => over_stdio(lisa, ends).await,
@@ -105,23 +112,34 @@ pub fn run(cli: &Cli) -> Result<()> {
 }
 
 async fn over_stdio(lisa: Lisa, ends: CancellationToken) -> Result<()> {
+    let (gone, ended) = (lisa.gone.clone(), ends.clone());
+    tokio::spawn(async move {
+        gone.cancelled().await;
+        tokio::time::sleep(ANSWERS).await;
+        ended.cancel();
+    });
+    tokio::select! {
+        () = serve_pipes(lisa, ends.clone()) => {}
+        () = async { ends.cancelled().await; tokio::time::sleep(LAST_WORDS).await } => {
+            tracing::info!("the client did not take the last answers");
+        }
+    }
+    Ok(())
+}
+
+/// Serves until the client is gone or `ends` is raised, and everything is answered and written.
+async fn serve_pipes(lisa: Lisa, ends: CancellationToken) {
     let (reader, writer) = stdio_pipes();
     let (pipes, written) = Pipes::new(reader, writer, lisa.gone.clone());
-    let service = match lisa.serve_with_ct(pipes, ends).await {
-        Ok(service) => service,
+    match lisa.serve_with_ct(pipes, ends).await {
+        Ok(service) => match service.waiting().await {
+            Ok(reason) => tracing::info!(?reason, "the client is gone"),
+            Err(error) => tracing::warn!(%error, "serving ended"),
+        },
         // A client that goes away before it says anything is no failure.
-        Err(error) => {
-            tracing::info!(%error, "no client");
-            let _ = written.await;
-            return Ok(());
-        }
-    };
-    match service.waiting().await {
-        Ok(reason) => tracing::info!(?reason, "the client is gone"),
-        Err(error) => tracing::warn!(%error, "serving ended"),
+        Err(error) => tracing::info!(%error, "no client"),
     }
     let _ = written.await;
-    Ok(())
 }
 
 fn end_on_signals(ends: &CancellationToken) {
@@ -134,7 +152,7 @@ fn end_on_signals(ends: &CancellationToken) {
                     ends.cancel();
                 });
             }
-            Err(error) => log::say(&format!("a signal can not be caught: {error}")),
+            Err(error) => log::say(&format!("a signal cannot be caught: {error}")),
         }
     }
 }
