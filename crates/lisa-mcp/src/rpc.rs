@@ -5,7 +5,10 @@
 //! message or a [`Fault`] out.
 
 use lisa_engine::error::printable;
-use rmcp::model::{self, ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    self, ClientJsonRpcMessage, ClientRequest, CustomRequest, ErrorData, GetMeta, JsonRpcMessage,
+    ProtocolVersion, RequestId,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -68,20 +71,25 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Box<Fault>> {
             error.valid_up_to()
         ))
     })?;
-    match serde_json::from_str::<ClientJsonRpcMessage>(text) {
-        // A request whose parameters do not fit its method is read as one that nobody knows.
-        Ok(JsonRpcMessage::Request(request)) => match &request.request {
-            ClientRequest::CustomRequest(custom) => {
-                match params_fault(&custom.method, custom.params.as_ref()) {
-                    Some(why) => Err(Box::new(Fault::new(Some(request.id), why))),
-                    None => Ok(JsonRpcMessage::Request(request)),
-                }
-            }
-            _ => Ok(JsonRpcMessage::Request(request)),
-        },
-        Ok(message) => Ok(message),
-        Err(error) => Err(Box::new(diagnose(text, &error))),
+    let message =
+        serde_json::from_str::<ClientJsonRpcMessage>(text).map_err(|error| diagnose(text, &error))?;
+    if let JsonRpcMessage::Request(request) = &message
+        // What a request is read as whose parameters do not fit its method.
+        && let ClientRequest::CustomRequest(custom) = &request.request
+        && !is_removed(custom)
+        && let Some(error) = params_fault(&custom.method, custom.params.as_ref())
+    {
+        return Err(Box::new(Fault::new(Some(request.id.clone()), error)));
     }
+    Ok(message)
+}
+
+/// Whether a client of 2026-07-28 asks for what that has no more. It hears that there is no such method, whatever the
+/// parameters are.
+fn is_removed(request: &CustomRequest) -> bool {
+    let version = request.get_meta().protocol_version();
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+        && ["initialize", "resources/subscribe", "resources/unsubscribe"].contains(&&*request.method)
 }
 
 /// Why text is not a message.
@@ -243,6 +251,17 @@ mod tests {
             assert!(!fault(text).1, "{text}");
         }
         assert!(fault("{\"jsonrpc\":\"2.0\",\"params\":{}}").1, "nobody can tell what it was meant as");
+    }
+
+    #[test]
+    fn a_method_that_a_newer_client_does_not_have_is_unknown_to_it() {
+        let of = |params: Value| {
+            let text =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": params });
+            read(text.to_string().as_bytes())
+        };
+        assert!(of(json!({})).is_err());
+        assert!(of(json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } })).is_ok());
     }
 
     #[test]

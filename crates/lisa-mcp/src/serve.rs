@@ -2,7 +2,8 @@
 
 use crate::{
     cli::{Cli, PolicyFlags},
-    http, log,
+    http::{self, Limits},
+    log,
     server::Lisa,
     stdio::Pipes,
     token,
@@ -103,7 +104,10 @@ pub fn run(cli: &Cli) -> Result<()> {
         end_on_signals(&ends);
         let lisa = Lisa::until(engine, ends.clone());
         match door {
-            Some(door) => http::serve(lisa, door, ends).await,
+            Some(door) => {
+                let listener = http::bind(&door).await?;
+                http::serve(lisa, door, listener, Limits::default(), ends).await
+            }
             None => over_stdio(lisa, ends).await,
         }
     });

@@ -1,10 +1,14 @@
-//! Messages that cannot be served: each gets an error that says what was wrong, and the next message works.
+//! Messages that cannot be served, over both transports: each gets an error that says what was wrong, and the next
+//! message works.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
 
 mod common;
 
-use common::Client;
+use common::{
+    Client,
+    http::{Server, hello},
+};
 use serde_json::{Value, json};
 
 /// What is sent, the error's code and id, and a part of its message.
@@ -174,4 +178,16 @@ fn a_last_line_without_its_end_is_answered_too() {
     client.part(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
     client.hang_up();
     assert_eq!(client.next(), json!({ "jsonrpc": "2.0", "id": 77, "result": {} }));
+}
+
+#[test]
+fn over_http_each_gets_status_400_and_the_same_error() {
+    let server = Server::start(&["--no-auth"], None);
+    for case in unreadable().iter().chain(&invalid()) {
+        let reply = server.post(&[], case.0);
+        assert_eq!(reply.status, 400, "{}", reply.text);
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        assert_error(&reply.message().unwrap(), case);
+    }
+    assert_eq!(server.post(&[], &hello()).status, 200);
 }
