@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 const ANSWERS: Duration = Duration::from_millis(400);
 
 /// How long it may take to write the last answers to a client that reads slowly.
-const LAST_WORDS: Duration = Duration::from_millis(150);
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// How long blocked threads may hold the end of the process up.
 const PATIENCE: Duration = Duration::from_millis(200);
