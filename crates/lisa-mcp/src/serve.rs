@@ -2,8 +2,10 @@
 
 use crate::{
     cli::{Cli, PolicyFlags},
-    http, log,
+    http::{self, Limits},
+    log,
     server::Lisa,
+    stdio::Pipes,
     token,
 };
 use lisa_engine::{
@@ -12,22 +14,19 @@ use lisa_engine::{
     error::{Error, Kind, Result},
 };
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
-use std::{
-    ffi::OsString,
-    io,
-    path::PathBuf,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    signal::unix::{SignalKind, signal},
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+/// How long answers may still take when the client has closed the pipe. This, [`LAST_WORDS`] and [`PATIENCE`] together
+/// are less than a second: clients do not wait long before they kill.
+const ANSWERS: Duration = Duration::from_millis(400);
+
+/// How long it may take to write the last answers to a client that reads slowly.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// How long blocked threads may hold the end of the process up.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The engine for a command that does one thing, with what the flags forbid.
 pub fn open(flags: &PolicyFlags) -> Result<Engine> {
@@ -103,9 +102,12 @@ pub fn run(cli: &Cli) -> Result<()> {
     let result = runtime.block_on(async {
         let ends = CancellationToken::new();
         end_on_signals(&ends);
-        let lisa = Lisa::new(engine);
+        let lisa = Lisa::until(engine, ends.clone());
         match door {
-            Some(door) => http::serve(lisa, door, ends).await,
+            Some(door) => {
+                let listener = http::bind(&door).await?;
+                http::serve(lisa, door, listener, Limits::default(), ends).await
+            }
             None => over_stdio(lisa, ends).await,
         }
     });
@@ -114,40 +116,34 @@ pub fn run(cli: &Cli) -> Result<()> {
 }
 
 async fn over_stdio(lisa: Lisa, ends: CancellationToken) -> Result<()> {
-    let (reader, writer) = stdio_pipes();
-    let reader = UntilGone { reader, gone: lisa.gone.clone() };
-    let service = match lisa.serve_with_ct((reader, writer), ends).await {
-        Ok(service) => service,
-        // A client that goes away before it says anything is no failure.
-        Err(error) => {
-            tracing::info!(%error, "no client");
-            return Ok(());
+    let (gone, ended) = (lisa.gone.clone(), ends.clone());
+    tokio::spawn(async move {
+        gone.cancelled().await;
+        tokio::time::sleep(ANSWERS).await;
+        ended.cancel();
+    });
+    tokio::select! {
+        () = serve_pipes(lisa, ends.clone()) => {}
+        () = async { ends.cancelled().await; tokio::time::sleep(LAST_WORDS).await } => {
+            tracing::info!("the client did not take the last answers");
         }
-    };
-    match service.waiting().await {
-        Ok(reason) => tracing::info!(?reason, "the client is gone"),
-        Err(error) => tracing::warn!(%error, "serving ended"),
     }
     Ok(())
 }
 
-/// Standard input that tells when the client has closed it. Answers on their way are still given; streams that would
-/// go on for ever end.
-struct UntilGone<R> {
-    reader: R,
-    gone: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for UntilGone<R> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buf.filled().len();
-        let read = Pin::new(&mut this.reader).poll_read(cx, buf);
-        if matches!(read, Poll::Ready(Ok(()))) && buf.filled().len() == before && buf.remaining() > 0 {
-            this.gone.cancel();
-        }
-        read
+/// Serves until the client is gone or `ends` is raised, and everything is answered and written.
+async fn serve_pipes(lisa: Lisa, ends: CancellationToken) {
+    let (reader, writer) = stdio_pipes();
+    let (pipes, written) = Pipes::new(reader, writer, lisa.gone.clone());
+    match lisa.serve_with_ct(pipes, ends).await {
+        Ok(service) => match service.waiting().await {
+            Ok(reason) => tracing::info!(?reason, "the client is gone"),
+            Err(error) => tracing::warn!(%error, "serving ended"),
+        },
+        // A client that goes away before it says anything is no failure.
+        Err(error) => tracing::info!(%error, "no client"),
     }
+    let _ = written.await;
 }
 
 fn end_on_signals(ends: &CancellationToken) {
@@ -160,7 +156,7 @@ fn end_on_signals(ends: &CancellationToken) {
                     ends.cancel();
                 });
             }
-            Err(error) => log::say(&format!("a signal can not be caught: {error}")),
+            Err(error) => log::say(&format!("a signal cannot be caught: {error}")),
         }
     }
 }

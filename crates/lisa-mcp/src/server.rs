@@ -14,10 +14,11 @@ use rmcp::{
     handler::server::tool::{ToolCallContext, ToolRouter},
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+        GetTaskResult, Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
     tool_handler,
@@ -34,6 +35,8 @@ pub struct Lisa {
     pub(crate) hub: Arc<Hub>,
     /// Raised when the client of a pipe has closed it.
     pub(crate) gone: CancellationToken,
+    /// Raised when the server ends: calls in flight are answered and given up.
+    ends: CancellationToken,
     /// Built by the first request that needs it: the handshake does not, and clients wait for that.
     tool_router: Arc<LazyLock<ToolRouter<Lisa>>>,
     subscriptions: Subscriptions,
@@ -45,6 +48,7 @@ impl Clone for Lisa {
             engine: self.engine.clone(),
             hub: self.hub.clone(),
             gone: self.gone.clone(),
+            ends: self.ends.clone(),
             tool_router: self.tool_router.clone(),
             subscriptions: Subscriptions::default(),
         }
@@ -52,12 +56,18 @@ impl Clone for Lisa {
 }
 
 impl Lisa {
-    /// A server on an engine.
+    /// A server on an engine, for as long as the process lives.
     pub fn new(engine: Engine) -> Self {
+        Self::until(engine, CancellationToken::new())
+    }
+
+    /// A server on an engine, until `ends` is raised.
+    pub fn until(engine: Engine, ends: CancellationToken) -> Self {
         Self {
             hub: Arc::new(Hub::new(engine.clone())),
             engine,
             gone: CancellationToken::new(),
+            ends,
             tool_router: Arc::new(LazyLock::new(tools::router)),
             subscriptions: Subscriptions::default(),
         }
@@ -83,13 +93,27 @@ impl Lisa {
         ErrorData::invalid_params(format!("there is no tool `{}`; {hint}", printable(name)), None)
     }
 
-    /// Runs one operation of the engine, which blocks, where blocking is allowed.
+    /// Waits until the server ends.
+    pub(crate) async fn ended(&self) {
+        self.ends.cancelled().await;
+    }
+
+    /// Runs one operation of the engine, which blocks, where blocking is allowed. When the server ends, the caller
+    /// hears so at once; the operation ends with the process.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        if self.ends.is_cancelled() {
+            return Err(cut_short());
+        }
         let engine = self.engine.clone();
-        tokio::task::spawn_blocking(move || work(&engine)).await.unwrap_or_else(|error| {
+        let done = tokio::select! {
+            biased;
+            done = tokio::task::spawn_blocking(move || work(&engine)) => done,
+            () = self.ended() => return Err(cut_short()),
+        };
+        done.unwrap_or_else(|error| {
             tracing::error!(%error, "an operation of the engine did not end");
             Err(Error::new(
                 Kind::Io,
@@ -98,6 +122,14 @@ impl Lisa {
             ))
         })
     }
+}
+
+fn cut_short() -> Error {
+    Error::new(
+        Kind::Cancelled,
+        "the server ended before this was done",
+        "look at the session before you call again: part of it may have happened",
+    )
 }
 
 #[tool_handler(router = self.tool_router)]
@@ -128,6 +160,19 @@ impl ServerHandler for Lisa {
             return Err(self.no_such_tool(&request.name));
         }
         self.tool_router.call(ToolCallContext::new(self, request, context)).await
+    }
+
+    /// Whatever no other method is for.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let message = format!(
+            "there is no method `{}`; tools/list names what can be called",
+            printable(&request.method)
+        );
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     async fn list_prompts(
@@ -212,6 +257,7 @@ impl ServerHandler for Lisa {
         tokio::select! {
             () = crate::subscriptions::listen(&self.hub, &context) => {}
             () = self.gone.cancelled() => {}
+            () = self.ended() => {}
         }
         Ok(())
     }

@@ -124,6 +124,7 @@ impl Lisa {
                     )),
                 },
                 () = context.ct.cancelled(), if !raised.0.is_cancelled() => raised.0.cancel(),
+                () = self.ended(), if !raised.0.is_cancelled() => raised.0.cancel(),
             }
         }
     }

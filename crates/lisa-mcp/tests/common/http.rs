@@ -45,16 +45,21 @@ impl Reply {
 
 impl Server {
     pub fn start(options: &[&str], token: Option<&str>) -> Self {
-        let world = World::new();
+        Self::start_in(World::new(), options, token)
+    }
+
+    pub fn start_in(world: World, options: &[&str], token: Option<&str>) -> Self {
         let mut command = world.command();
         if let Some(token) = token {
             command.env("LISA_MCP_TOKEN", token);
         }
         command.args(["--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null()).stderr(Stdio::piped());
-        Self::run(world, &mut command)
+        let (child, address, said) = Self::spawn(&mut command);
+        Self { child, address, world, said }
     }
 
-    fn run(world: World, command: &mut Command) -> Self {
+    /// Starts a server; where it listens, and what it says.
+    pub fn spawn(command: &mut Command) -> (Child, String, Arc<Mutex<Vec<String>>>) {
         let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
@@ -71,7 +76,7 @@ impl Server {
         std::thread::spawn(move || {
             errors.map_while(Result::ok).for_each(|line| heard.lock().unwrap().push(line));
         });
-        Self { child, address, world, said }
+        (child, address, said)
     }
 
     /// Everything it has said on standard error so far.
@@ -80,7 +85,7 @@ impl Server {
     }
 
     /// Posts a message with these headers.
-    pub fn post(&self, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub fn post(&self, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
         post(&self.address, headers, body)
     }
 }
@@ -93,7 +98,8 @@ impl Drop for Server {
 }
 
 /// Posts a message on a connection of its own.
-pub fn post(address: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+pub fn post(address: &str, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
+    let body = body.as_ref();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut text = "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -105,9 +111,9 @@ pub fn post(address: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
-    text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
     // A server that refuses a large body may close before it has read all of it.
-    let _ = stream.write_all(text.as_bytes());
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(body));
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     let text = String::from_utf8_lossy(&answer).into_owned();

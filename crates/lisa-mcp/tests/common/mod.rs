@@ -169,6 +169,22 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// A line of any bytes.
+    pub fn bytes(&mut self, line: &[u8]) {
+        self.part(line);
+        self.part(b"\n");
+    }
+
+    /// Bytes without the end of a line.
+    pub fn part(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Closes the server's standard input.
+    pub fn hang_up(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Sends a request without waiting for its answer; its id.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
@@ -244,6 +260,22 @@ pub fn until(mut holds: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(20));
     }
     true
+}
+
+/// Waits for a process to end by itself; its exit code. One that does not is killed.
+pub fn ends_within(child: &mut Child, limit: Duration) -> Option<i32> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if began.elapsed() > limit {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("still running after {limit:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 impl Drop for Client {

@@ -1,13 +1,17 @@
 //! The server over HTTP: on loopback, with a bearer token, and never for web pages.
 
+mod body;
+mod connections;
+
+pub use connections::Limits;
+
 use crate::{cli::HttpFlags, log, token, token::Token};
 use axum::{
     Router,
-    extract::{Request, State},
+    extract::{DefaultBodyLimit, Request, State},
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    serve::ListenerExt,
 };
 use lisa_engine::{
     config::Environment,
@@ -27,14 +31,14 @@ use std::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Room for the largest text that a tool takes, written in JSON, so that a larger one gets the tool's own sentence.
-const MAX_BODY: usize = 16 << 20;
-
 /// A session of an older client may be silent for as long as the longest wait.
 const KEEP_ALIVE: Duration = Duration::from_secs(crate::tools::wait::MOST_SECONDS as u64 + 600);
 
-/// How long open streams may take to end.
-const GRACE: Duration = Duration::from_secs(3);
+/// How long calls in flight may take to be answered when the server ends; what is open then is cut.
+const ANSWERS: Duration = Duration::from_millis(250);
+
+/// How long connections may take to close after that.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// How the server may be reached, once everything about it was checked.
 #[derive(Debug)]
@@ -119,50 +123,60 @@ fn hosts(addresses: &[SocketAddr], allowed: &[String]) -> Result<Vec<String>> {
     Ok(hosts)
 }
 
-/// Serves until `ends`; says on standard error where it listens. Each client gets a clone of the handler.
-pub async fn serve<S: ServerHandler + Clone>(
-    handler: S,
-    mut door: Door,
-    ends: CancellationToken,
-) -> Result<()> {
-    let listener = TcpListener::bind(door.addresses.as_slice()).await.map_err(|error| {
+/// Opens the door; connections wait there until they are served.
+pub async fn bind(door: &Door) -> Result<TcpListener> {
+    TcpListener::bind(door.addresses.as_slice()).await.map_err(|error| {
         Error::new(
             Kind::Io,
             format!("could not listen on {:?}: {error}", door.addresses),
             "choose another port, or 0 for any free one",
         )
-    })?;
+    })
+}
+
+/// Serves until `ends`; says on standard error where it listens. Each client gets a clone of the handler.
+pub async fn serve<S: ServerHandler + Clone>(
+    handler: S,
+    mut door: Door,
+    listener: TcpListener,
+    limits: Limits,
+    ends: CancellationToken,
+) -> Result<()> {
     let address =
         listener.local_addr().map_err(|error| Error::new(Kind::Io, error.to_string(), "try again"))?;
     log::say(&format!("listening on http://{address}/mcp"));
     // Clients that send an Origin send the server's own; no page is ever served from there.
     let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port()));
     door.origins.extend(own);
-    let app = app(handler, &door, ends.clone());
-    let listener = listener.tap_io(|stream| {
-        // Small answers would otherwise wait 40 ms for the client's acknowledgement.
-        let _ = stream.set_nodelay(true);
-    });
-    let stopped = ends.clone();
-    let serving = axum::serve(listener, app).with_graceful_shutdown(async move { stopped.cancelled().await });
+    let cut = CancellationToken::new();
+    let app = app(handler, &door, &limits, cut.clone());
     tokio::select! {
-        result = serving => result.map_err(|error| Error::new(Kind::Io, error.to_string(), "start it again")),
-        () = async { ends.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
+        () = connections::serve(listener, app, &limits, ends.clone()) => {}
+        () = async {
+            ends.cancelled().await;
+            tokio::time::sleep(ANSWERS).await;
+            cut.cancel();
+            tokio::time::sleep(GRACE).await;
+        } => {}
     }
+    Ok(())
 }
 
-fn app<S: ServerHandler + Clone>(handler: S, door: &Door, ends: CancellationToken) -> Router {
+fn app<S: ServerHandler + Clone>(handler: S, door: &Door, limits: &Limits, cut: CancellationToken) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(door.hosts.clone())
         .with_allowed_origins(door.origins.clone())
         .enforce_origin_validation()
-        .with_max_request_body_bytes(MAX_BODY)
-        .with_cancellation_token(ends);
+        .with_max_request_body_bytes(limits.body_bytes)
+        .with_cancellation_token(cut);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(KEEP_ALIVE);
     let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config);
+    // From the last to the first: nobody's body is read before the token was shown.
     Router::new()
         .nest_service("/mcp", service)
+        .layer(middleware::from_fn_with_state(limits.clone(), body::check))
+        .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(middleware::from_fn_with_state(door.token.clone(), check_token))
 }
 

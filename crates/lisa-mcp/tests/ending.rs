@@ -1,0 +1,209 @@
+//! How the server ends: within a second of its client or a signal, with an answer for every call in flight, and with
+//! nothing left.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+
+mod common;
+
+use common::{
+    Client, World, ends_within,
+    http::{Server, hello, modern},
+};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    os::unix::process::CommandExt,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+/// How long the end may take.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Ends a server.
+type End = fn(&mut Client);
+
+/// Every way to end a server that speaks over pipes.
+const WAYS: [(&str, End); 3] = [
+    ("standard input is closed", Client::hang_up),
+    ("SIGTERM", |client| signal(&client.child, Signal::TERM)),
+    ("SIGINT", |client| signal(&client.child, Signal::INT)),
+];
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(pid(child), signal).unwrap();
+}
+
+/// A server in a process group of its own, so that what it leaves can be found.
+fn start() -> Client {
+    let world = World::new();
+    let mut command = world.command();
+    command.process_group(0).stderr(std::fs::File::create(world.path().join("log")).unwrap());
+    Client::of(command, world).greet()
+}
+
+/// The server ends by itself, in time, without a panic and without leaving a process.
+#[track_caller]
+fn assert_ends(client: &mut Client, how: &str) {
+    let group = pid(&client.child);
+    let began = Instant::now();
+    assert_eq!(ends_within(&mut client.child, SECOND), Some(0), "{how}");
+    assert!(began.elapsed() < SECOND, "{how}: {:?}", began.elapsed());
+    assert!(test_kill_process_group(group).is_err(), "{how}: a process is left");
+    let log = std::fs::read_to_string(client.world().path().join("log")).unwrap();
+    assert!(!log.contains("panicked"), "{how}: {log}");
+}
+
+/// Calls a tool and returns when the server has begun with it: it takes up one message after the other.
+fn begin(client: &mut Client, tool: &str, arguments: Value) -> u64 {
+    let id = client.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+    client.request("ping", json!({}));
+    id
+}
+
+/// A session that never gets ready.
+fn spawn(client: &mut Client) {
+    client.good("spawn_session", json!({ "agent": "generic", "name": "a", "args": ["sleep", "600"] }));
+}
+
+#[track_caller]
+fn assert_cancelled(reply: &Value, how: &str) {
+    assert_eq!(reply["result"]["structuredContent"]["kind"], "cancelled", "{how}: {reply}");
+}
+
+#[test]
+fn an_idle_server_ends_at_once() {
+    for (how, end) in WAYS {
+        let mut client = start();
+        end(&mut client);
+        assert_ends(&mut client, how);
+    }
+}
+
+#[test]
+fn a_wait_in_flight_is_cancelled_and_answered() {
+    for (how, end) in WAYS {
+        let mut client = start();
+        spawn(&mut client);
+        let arguments = json!({ "sessions": ["a"], "until": "exited", "timeout_s": 600 });
+        let id = begin(&mut client, "wait_sessions", arguments);
+        end(&mut client);
+        assert_ends(&mut client, how);
+        assert_cancelled(&client.answer(id), how);
+        assert!(client.world().tmux(&["has-session", "-t", "=a"]).is_some(), "{how}: the session goes on");
+    }
+}
+
+#[test]
+fn a_call_that_blocks_a_thread_is_answered_and_does_not_hold_the_end_up() {
+    for (how, end) in WAYS {
+        let mut client = start();
+        spawn(&mut client);
+        let id = begin(&mut client, "send_input", json!({ "session": "a", "text": "x", "wait_s": 600 }));
+        end(&mut client);
+        assert_ends(&mut client, how);
+        assert_cancelled(&client.answer(id), how);
+    }
+}
+
+#[test]
+fn answers_that_are_on_their_way_are_given_when_standard_input_closes() {
+    let mut client = start();
+    let ids: Vec<u64> = (0..20).map(|_| client.ask("ping", json!({}))).collect();
+    let call = client.ask("tools/call", json!({ "name": "list_sessions", "arguments": {} }));
+    client.hang_up();
+    for id in ids {
+        assert!(client.answer(id)["result"].is_object());
+    }
+    assert_eq!(client.answer(call)["result"]["structuredContent"]["total"], 0);
+    assert_ends(&mut client, "closed after the questions");
+}
+
+/// A server whose standard output this test holds.
+fn raw() -> (World, Child) {
+    let world = World::new();
+    let mut command = world.command();
+    command.stderr(std::fs::File::create(world.path().join("log")).unwrap());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writeln!(child.stdin.as_mut().unwrap(), "{}", hello()).unwrap();
+    (world, child)
+}
+
+#[test]
+fn a_client_that_closes_standard_output_ends_the_server_without_a_panic() {
+    let (world, mut child) = raw();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    drop(output);
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+    writeln!(child.stdin.as_mut().unwrap(), "{ping}").unwrap();
+    assert_eq!(ends_within(&mut child, SECOND), Some(0));
+    let log = std::fs::read_to_string(world.path().join("log")).unwrap();
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_keep_the_server() {
+    let (_world, mut child) = raw();
+    let mut input = child.stdin.take().unwrap();
+    // More than a pipe takes.
+    for id in 0..50 {
+        writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })).unwrap();
+    }
+    drop(input);
+    assert_eq!(ends_within(&mut child, SECOND), Some(0));
+}
+
+#[test]
+fn over_http_a_signal_ends_calls_streams_and_half_open_connections() {
+    for kind in [Signal::TERM, Signal::INT] {
+        let mut server = Server::start(&["--no-auth"], None);
+        let spawn = json!({ "agent": "generic", "name": "a", "args": ["sleep", "600"] });
+        assert!(call(&server.address, "spawn_session", spawn).starts_with("HTTP/1.1 200"));
+        let mut half_open = TcpStream::connect(&server.address).unwrap();
+        half_open.write_all(b"POST /mcp HT").unwrap();
+        let address = server.address.clone();
+        let wait = std::thread::spawn(move || {
+            call(&address, "wait_sessions", json!({ "sessions": ["a"], "until": "exited", "timeout_s": 600 }))
+        });
+        let address = server.address.clone();
+        let send = std::thread::spawn(move || {
+            call(&address, "send_input", json!({ "session": "a", "text": "x", "wait_s": 600 }))
+        });
+        // Both calls and the half-open connection are there.
+        assert!(common::until(|| sockets(server.child.id()).is_none_or(|count| count >= 4)));
+        let began = Instant::now();
+        signal(&server.child, kind);
+        assert_eq!(ends_within(&mut server.child, SECOND), Some(0), "{:?}", server.said());
+        assert!(began.elapsed() < SECOND);
+        for answer in [wait.join().unwrap(), send.join().unwrap()] {
+            assert!(answer.contains("cancelled"), "{answer}");
+        }
+        assert!(!server.said().join("\n").contains("panicked"), "{:?}", server.said());
+        assert!(matches!(half_open.read(&mut [0; 100]), Ok(0) | Err(_)));
+    }
+}
+
+/// Calls a tool as a client of 2026-07-28; everything that comes back.
+fn call(address: &str, tool: &str, arguments: Value) -> String {
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+    let body = modern(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
+    common::http::post(address, &headers, &body).text
+}
+
+/// How many TCP sockets a process has, where the system tells.
+fn sockets(pid: u32) -> Option<usize> {
+    let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).ok()?;
+    let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .ok()?
+        .filter_map(|entry| Some(std::fs::read_link(entry.ok()?.path()).ok()?.to_str()?.to_owned()))
+        .collect();
+    let inode = |line: &str| line.split_whitespace().nth(9).map(|inode| format!("socket:[{inode}]"));
+    Some(table.lines().skip(1).filter_map(inode).filter(|inode| own.contains(inode)).count())
+}
