@@ -159,6 +159,8 @@ impl Environment {
 struct File {
     tmux_socket: Option<String>,
     max_sessions: Option<u32>,
+    keep_ended: Option<u32>,
+    keep_ended_days: Option<u32>,
     max_depth: Option<u32>,
     events_max_bytes: Option<u64>,
     events_max_lines: Option<u64>,
@@ -212,6 +214,10 @@ pub struct Config {
     pub max_sessions: u32,
     /// How deep sessions may start sessions.
     pub max_depth: u32,
+    /// How many sessions that have ended are kept, so that they can be read and resumed.
+    pub ended_max: usize,
+    /// How long they are kept.
+    pub ended_max_age: Duration,
     /// Size at which the journal drops its oldest part.
     pub events_max_bytes: u64,
     /// Events the journal keeps.
@@ -270,6 +276,8 @@ impl Config {
         };
         Ok(Self {
             socket: socket(env.text("LISA_TMUX_SOCKET").or(file.tmux_socket.as_deref()).unwrap_or("lisa")),
+            ended_max: file.keep_ended.unwrap_or(200) as usize,
+            ended_max_age: Duration::from_secs(u64::from(file.keep_ended_days.unwrap_or(30)) * 24 * 60 * 60),
             max_sessions: limit("LISA_MAX_SESSIONS", file.max_sessions, 64)?,
             max_depth: limit("LISA_MAX_DEPTH", file.max_depth, 3)?,
             events_max_bytes: number("LISA_EVENTS_MAX_BYTES", file.events_max_bytes, 16 << 20)?,

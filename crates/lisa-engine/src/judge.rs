@@ -58,6 +58,22 @@ pub fn judge(session: &Sighting, profile: &Profile, screens: Screens, at: At, wr
     }
 }
 
+/// A session whose end is written down and whose pane is gone, as it was last judged: nothing can change it but a resume,
+/// which begins another run. A thousand of them cost a list next to nothing.
+pub fn ended(session: &Sighting, at: At, writer: Writer<'_>) -> Option<Judged> {
+    let lost = session.pane.is_none() && !session.starting() && !session.elsewhere();
+    let record =
+        lost.then(|| writer.read(session))?.filter(|record| record.ended && record.intent.is_none())?;
+    let verdict = record
+        .memory
+        .verdict
+        .clone()
+        .filter(|_| record.outbox.is_empty() || writer.is_told(session, &record))?;
+    let outcome = Outcome::again(verdict, record.memory.clone());
+    let observation = Observation::none(at, session.meta.started_at, &session.meta.run_id, session.meta.mode);
+    Some(Judged { outcome, observation, record: Record::clone(&record), files: Vec::new(), gone: false })
+}
+
 fn judge_in(
     mut change: Change<'_>,
     session: &Sighting,

@@ -185,3 +185,30 @@ pub struct Observation {
     /// Commits made in the working folder since the turn began, where that was looked at.
     pub commits_since_turn: Option<u32>,
 }
+
+impl Observation {
+    /// A look at which nothing was read.
+    pub fn none(at: At, spawned_at: At, run_id: &str, mode: Mode) -> Self {
+        Self {
+            at,
+            spawned_at,
+            run_id: run_id.to_owned(),
+            mode,
+            pane: Reading::Absent,
+            server_died: false,
+            screen: Reading::Absent,
+            screen_ansi: Reading::Absent,
+            procs: Reading::Absent,
+            native: Reading::Absent,
+            hooks: Vec::new(),
+            notifies: Vec::new(),
+            transcript: Vec::new(),
+            stream_errors: Vec::new(),
+            done: Reading::Absent,
+            heartbeat: Reading::Absent,
+            lock_wait_ms: 0,
+            prompt_sent_at: None,
+            commits_since_turn: None,
+        }
+    }
+}

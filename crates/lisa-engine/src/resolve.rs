@@ -70,6 +70,24 @@ pub struct Outcome {
     pub stale: bool,
 }
 
+impl Outcome {
+    /// A verdict that stands as it was, where nothing was looked at.
+    pub(crate) fn again(verdict: Verdict, memory: Memory) -> Self {
+        Self {
+            usage: memory.usage(),
+            verdict,
+            memory,
+            evidence: Vec::new(),
+            passed_over: Vec::new(),
+            decided_by: Vec::new(),
+            signals: Signals::default(),
+            wait_estimate_s: None,
+            changed: Changed::default(),
+            stale: true,
+        }
+    }
+}
+
 /// What has changed between two looks.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
@@ -93,18 +111,7 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     if let Some(verdict) = memory.verdict.clone().filter(|_| stale) {
         let look = Look::new(profile, &memory, obs);
         let signals = Signals::read(&look);
-        return Outcome {
-            verdict,
-            evidence: Vec::new(),
-            passed_over: Vec::new(),
-            decided_by: Vec::new(),
-            signals,
-            usage: memory.usage(),
-            wait_estimate_s: None,
-            changed: Changed::default(),
-            stale,
-            memory,
-        };
+        return Outcome { signals, ..Outcome::again(verdict, memory) };
     }
     let output_changed = take_in(profile, &mut memory, obs);
     let look = Look::new(profile, &memory, obs);

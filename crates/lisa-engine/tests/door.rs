@@ -120,6 +120,25 @@ fn a_name_that_is_a_prefix_of_another_never_hits_the_other() {
 }
 
 #[test]
+fn panes_that_are_gone_do_not_hide_those_that_are_there() {
+    let lab = Lab::new();
+    let pane = lab.run("one", &["sh", "-c", "echo here; sleep 60"]);
+    assert!(until(SHORT, || String::from_utf8_lossy(
+        lab.tmux().screens(&[&pane], false).unwrap()[0].as_ref().unwrap()
+    )
+    .contains("here")));
+    for tmux in both(&lab) {
+        let looks = tmux.looks(&["%77", &pane, "%78"], Shown::Screen).unwrap();
+        let there: Vec<bool> = looks.iter().map(|look| look.row.is_some()).collect();
+        assert_eq!(there, [false, true, false]);
+        assert_eq!(looks[1].screen.as_deref(), Ok(&b"here"[..]));
+        let gone = tmux.looks(&["%77", "%78"], Shown::Screen).unwrap();
+        assert!(gone.iter().all(|look| look.row.is_none() && look.screen.is_err()), "{gone:?}");
+    }
+    assert_eq!(lab.tmux().panes(false).unwrap().len(), 1, "no command at all would have made a session");
+}
+
+#[test]
 fn a_list_that_prints_once_is_answered_like_one_that_prints_often() {
     let lab = Lab::new();
     lab.run("one", &["sleep", "60"]);

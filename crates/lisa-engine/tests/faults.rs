@@ -11,7 +11,10 @@ use common::{
     until,
 };
 use lisa_engine::{api::*, error::Kind, words::*};
-use std::time::{Duration, Instant};
+use std::{
+    os::unix::fs::DirBuilderExt,
+    time::{Duration, Instant},
+};
 
 /// Events of one kind of a session.
 fn told(lab: &Lab, name: &str, kind: EventKind) -> Vec<Event> {
@@ -171,4 +174,48 @@ fn a_pipe_in_place_of_any_file_of_a_session_hangs_nobody() {
         assert!(lab.tmux().panes(false).unwrap().is_empty(), "{file}");
         let _ = std::fs::remove_dir_all(path.parent().unwrap());
     }
+}
+
+/// Makes directories of sessions that have ended, as one that was looked at after its end left them.
+fn leave_ended(lab: &Lab, count: usize) {
+    let engine = lab.engine();
+    engine.spawn(&command("model", &["true"])).unwrap();
+    wait_for(&engine, "model", "exited");
+    let sessions = lab.config.state_dir.join("sessions");
+    let text = |file: &str| std::fs::read_to_string(sessions.join("model").join(file)).unwrap();
+    let run = serde_json::from_str::<serde_json::Value>(&text("meta.json")).unwrap()["run_id"].clone();
+    let run = run.as_str().unwrap().to_owned();
+    let (meta, state, lock) = (text("meta.json"), text("state.json"), text("lock"));
+    for number in 0..count {
+        let (name, own) = (format!("old-{number:05}"), format!("{:0>1$}", number, run.len()));
+        let directory = sessions.join(&name);
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+        let renamed = |text: &str| text.replace("\"model\"", &format!("\"{name}\"")).replace(&run, &own);
+        let mut meta: serde_json::Value = serde_json::from_str(&renamed(&meta)).unwrap();
+        (meta["started_at"], meta["pane_id"]) = (1_000.into(), "%999999".into());
+        std::fs::write(directory.join("meta.json"), meta.to_string()).unwrap();
+        std::fs::write(directory.join("state.json"), renamed(&state)).unwrap();
+        std::fs::write(directory.join("lock"), renamed(&lock)).unwrap();
+    }
+    assert_eq!(kill(lab, "model").done, "killed");
+}
+
+#[test]
+fn sessions_that_ended_long_ago_are_left_out_of_lists_and_removed_bit_by_bit_and_live_ones_never() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&command("alive", &["sleep", "600"])).unwrap();
+    leave_ended(&lab, 230);
+    // The oldest directory of all is the one of the live session.
+    let directory = std::fs::File::open(lab.config.state_dir.join("sessions/alive")).unwrap();
+    directory.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let rows = engine.list(&ListRequest::default()).unwrap().sessions;
+    assert_eq!(rows.len(), 201);
+    assert!(rows.iter().any(|row| row.name == "alive" && row.state != StateName::Exited));
+    let ended = rows.iter().filter(|row| row.state == StateName::Exited).count();
+    assert_eq!(ended, 200);
+    let before = engine.names().unwrap().len();
+    engine.spawn(&command("another", &["sleep", "600"])).unwrap();
+    assert_eq!(engine.names().unwrap().len(), before + 1 - 5);
+    assert_eq!(status(&engine, "alive").name, "alive");
 }

@@ -10,6 +10,7 @@ mod resident;
 mod send;
 mod soak;
 mod spawn;
+mod stale;
 mod stats;
 mod sweep;
 mod takeover;
@@ -56,6 +57,11 @@ const BENCHES: &[Bench] = &[
         name: "spawn",
         what: "what do starting and ending a session cost beside N others?",
         run: Some(spawn::run),
+    },
+    Bench {
+        name: "stale",
+        what: "what do thousands of sessions that ended long ago cost?",
+        run: Some(stale::run),
     },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },

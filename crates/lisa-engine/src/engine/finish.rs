@@ -17,6 +17,9 @@ use crate::{
 };
 use std::collections::HashSet;
 
+/// A session that was started so shortly ago is not looked at as one to be removed.
+const MOMENT_MS: u64 = 60_000;
+
 /// A session that somebody has begun to end.
 struct Ending<'a> {
     session: &'a Sighting,
@@ -119,6 +122,25 @@ impl Engine {
         }
         removed.extend(end::sweep(self.tmux(), &store)?);
         Ok(CleanupResponse { removed })
+    }
+
+    /// Removes sessions that ended longer ago than they are kept, at most so many of them; says how many were removed.
+    pub(crate) fn remove_old(&self, most: usize) -> Result<usize> {
+        let store = self.store()?;
+        let mut removed = 0;
+        // Directories of the last minutes are never old, whatever a clock that was set says of them.
+        for name in self.kept()?.older.iter().rev().take(most) {
+            let Some((folder, meta)) = store.load(name).ok().flatten() else { continue };
+            let pane = find::pane_of(self.tmux(), &meta)?;
+            let session = Sighting { folder, meta, pane };
+            if session.alive() || session.pane.is_some() || now().since(session.meta.started_at) < MOMENT_MS {
+                continue;
+            }
+            let ending = self.begin_end(&session);
+            self.finish_end(ending, 0);
+            removed += 1;
+        }
+        Ok(removed)
     }
 
     /// Writes down that a session is about to be ended: whoever sees it end from now on knows why. It is ended all the

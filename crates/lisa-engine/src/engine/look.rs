@@ -22,6 +22,15 @@ use std::path::Path;
 /// The longest list that an answer has, and the most lines that a read gives.
 const LINES_MAX: u32 = 2000;
 
+/// How closely sessions are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Care {
+    /// Each of them, with all its signals.
+    Look,
+    /// As a list needs it: one whose end is known is not looked at again.
+    List,
+}
+
 impl Engine {
     /// A session, by its name or a unique prefix or tag, as it is now: it is looked at, unless the observer is sure that
     /// nothing has happened since it looked itself.
@@ -50,6 +59,10 @@ impl Engine {
 
     /// Looks at the sessions of these folders: one exchange with tmux for all of them.
     pub(crate) fn look_into_all(&self, sessions: Vec<(Folder, Meta)>) -> Result<Vec<(Sighting, Judged)>> {
+        self.look_into_each(sessions, Care::Look)
+    }
+
+    fn look_into_each(&self, sessions: Vec<(Folder, Meta)>, care: Care) -> Result<Vec<(Sighting, Judged)>> {
         let journal = self.journal()?;
         let writer = self.writer(&journal);
         let at = now();
@@ -63,7 +76,11 @@ impl Engine {
             let pane = row.filter(|row| row.run_id == meta.run_id);
             let screens = Screens::from_reply(screen.filter(|_| pane.is_some()));
             let sighting = Sighting { folder, meta, pane };
-            let judged = self.judge_shown(&sighting, screens, at, writer)?;
+            let known = (care == Care::List).then(|| judge::ended(&sighting, at, writer)).flatten();
+            let judged = match known {
+                Some(judged) => judged,
+                None => self.judge_shown(&sighting, screens, at, writer)?,
+            };
             found.push((sighting, judged));
         }
         Ok(found)
@@ -85,7 +102,7 @@ impl Engine {
             .filter(|(_, meta)| request.agent.as_ref().is_none_or(|agent| meta.agent == *agent));
         let mut found: Vec<(Folder, Meta)> = wanted.collect();
         found.sort_by(|(_, a), (_, b)| (a.started_at, &a.name).cmp(&(b.started_at, &b.name)));
-        let looked = self.look_into_all(found)?;
+        let looked = self.look_into_each(found, Care::List)?;
         let there = looked.into_iter().filter(|(_, judged)| !judged.gone);
         Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
     }

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Kind, Result},
     observation::At,
     profile::{Profile, Profiles},
-    session::{Folder, Meta, Store, find, names, plan, repair},
+    session::{Folder, Kept, Meta, Store, find, names, plan, repair},
     tmux::Tmux,
     watch::{Observed, Table, Watcher, change::Writer, journal::Journal, record::Record},
     words::StateName,
@@ -252,14 +252,26 @@ impl Engine {
     /// What is known of every session, repaired where that is needed and possible.
     pub(crate) fn load_all(&self) -> Result<Vec<(Folder, Meta)>> {
         let mut found = Vec::new();
-        for stored in self.store()?.load_all()? {
-            let loaded = if stored.found.is_err() { self.load(&stored.name) } else { stored.found.map(Some) };
-            match loaded {
+        for name in self.kept()?.names {
+            match self.load(&name) {
                 Ok(loaded) => found.extend(loaded),
-                Err(error) => tracing::warn!(session = stored.name, %error, "it cannot be read"),
+                Err(error) => tracing::warn!(session = name, %error, "it cannot be read"),
             }
         }
         Ok(found)
+    }
+
+    /// The sessions that matter: those that tmux has, and the newest of the others.
+    pub(crate) fn kept(&self) -> Result<Kept> {
+        let store = self.store()?;
+        let keep = self.config().ended_max;
+        let names = store.names()?;
+        if names.len() <= keep {
+            return Ok(Kept { names, older: Vec::new() });
+        }
+        let live =
+            self.tmux().panes(false)?.into_iter().filter(|row| !row.run_id.is_empty()).map(|row| row.session);
+        store.kept(&live.collect(), keep)
     }
 
     pub(crate) fn journal(&self) -> Result<Journal> {

@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// How long a start may take that has to be seen through.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// How many sessions that ended long ago are removed for each that is started.
+const REMOVED_AT_START: usize = 5;
 /// How long one resume waits for another of the same session.
 const RESUME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -41,6 +43,10 @@ impl Engine {
             // A session that nobody could be told of is not left running.
             let _ = spawn::take_back(&started, self.tmux());
         })?;
+        // Where nobody watches, those who start sessions remove the old ones.
+        if let Err(error) = self.remove_old(REMOVED_AT_START) {
+            tracing::warn!(%error, "sessions that ended long ago cannot be removed");
+        }
         self.after_start(request, &started, turn)
     }
 

@@ -19,4 +19,4 @@ mod store;
 
 pub use marks::{Marks, Told};
 pub use meta::{Meta, SCHEMA};
-pub use store::{Folder, Store, Stored};
+pub use store::{Folder, Kept, Store, Stored};

@@ -6,10 +6,11 @@ use crate::{
     error::{Error, Kind, Result},
 };
 use std::{
+    collections::HashSet,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 /// How the folder of a session that is being removed is called; no session's name begins like this.
@@ -29,6 +30,15 @@ pub struct Stored {
     pub name: String,
     /// Its folder and metadata.
     pub found: Result<(Folder, Meta)>,
+}
+
+/// Which sessions matter, and which have ended so long ago that they are to be removed.
+#[derive(Debug)]
+pub struct Kept {
+    /// Names of those that matter, sorted.
+    pub names: Vec<String>,
+    /// The others, newest first.
+    pub older: Vec<String>,
 }
 
 /// The folder of one session.
@@ -91,6 +101,23 @@ impl Store {
             .collect();
         names.sort();
         Ok(names)
+    }
+
+    /// The sessions that matter: those that are `live`, and the newest `keep` of the others. A directory is as old as the
+    /// last change in it. Nothing is read of the rest, however many there are.
+    pub fn kept(&self, live: &HashSet<String>, keep: usize) -> Result<Kept> {
+        let names = self.names()?;
+        let (mut kept, others): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| live.contains(name));
+        let age =
+            |name: &String| fs::metadata(self.sessions().join(name)).and_then(|found| found.modified()).ok();
+        let mut dated: Vec<(Option<SystemTime>, String)> =
+            others.into_iter().map(|name| (age(&name), name)).collect();
+        dated.sort_by(|a, b| b.cmp(a));
+        let mut others = dated.into_iter().map(|(_, name)| name);
+        kept.extend(others.by_ref().take(keep));
+        kept.sort();
+        Ok(Kept { names: kept, older: others.collect() })
     }
 
     /// Removes what a process that was killed while it removed sessions has left; says how many folders those were.

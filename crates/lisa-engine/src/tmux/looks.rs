@@ -12,7 +12,10 @@ use super::{
     without_blank_end,
 };
 use crate::error::Result;
-use std::{collections::HashMap, sync::atomic::Ordering};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::atomic::Ordering,
+};
 
 /// One pane listed by its id costs about as much as this many in a list of all panes.
 const ONE_COSTS: usize = 3;
@@ -75,10 +78,34 @@ impl Tmux {
             };
             looks.extend(match unmarked {
                 Some(looks) => looks,
-                None => self.marked(chunk, shown)?,
+                None => self.those_there(chunk, all, shown)?,
             });
         }
         Ok(looks)
+    }
+
+    /// The same where some of the panes may be gone, as those of a server that died are: tmux drops everything behind a
+    /// command that names one, so they are left out.
+    fn those_there(&self, ids: &[&str], all: bool, shown: Shown) -> Result<Vec<PaneLook>> {
+        let list = Cmd::new("list-panes").args(["-a", "-F", "#{pane_id}"]);
+        let listed = call(self, std::slice::from_ref(&list))?.and_then(|mut replies| replies.pop()?.ok());
+        let listed = String::from_utf8(listed.unwrap_or_default()).unwrap_or_default();
+        let listed: HashSet<&str> = listed.lines().collect();
+        let there: Vec<&str> = ids.iter().copied().filter(|id| listed.contains(id)).collect();
+        let gone = || PaneLook { row: None, screen: Err("there is no such pane".to_owned()) };
+        if there.is_empty() {
+            return Ok(ids.iter().map(|_| gone()).collect());
+        }
+        let unmarked = match there.len() < ids.len() && !self.marks.load(Ordering::Relaxed) {
+            true => self.unmarked(&there, all, shown)?,
+            false => None,
+        };
+        let found = match unmarked {
+            Some(found) => found,
+            None => self.marked(&there, shown)?,
+        };
+        let mut found: HashMap<&str, PaneLook> = there.iter().copied().zip(found).collect();
+        Ok(ids.iter().map(|id| found.remove(id).unwrap_or_else(gone)).collect())
     }
 
     /// One list of commands whose output is told apart by its lines: the fields of `all` panes or of these, then what

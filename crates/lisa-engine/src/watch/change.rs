@@ -120,6 +120,18 @@ impl<'a> Writer<'a> {
         Ok(self.change(session, (kept, record), (lock, marks), trouble))
     }
 
+    /// The record of a session as it is, without its lock; `None` where there is none, or it cannot be read.
+    pub(crate) fn read(&self, session: &Sighting) -> Option<Arc<Record>> {
+        let record = read_record_again(&session.folder, self.records).ok().flatten();
+        record.filter(|record| record.run_id == session.meta.run_id)
+    }
+
+    /// Whether the journal has everything that a record holds.
+    pub(crate) fn is_told(&self, session: &Sighting, record: &Record) -> bool {
+        let told = Marks::open(session.folder.path()).ok().flatten().and_then(|marks| marks.told());
+        told.is_some_and(|told| told.run == record.run_id && told.number >= record.seq)
+    }
+
     /// Begins the record of a new run, in a directory that may have had another. Everything of that one is told first.
     pub fn begin(&self, session: &'a Sighting, fresh: Record) -> Result<Change<'a>>
     where

@@ -39,6 +39,9 @@ const PATIENCE_MOST: Duration = Duration::from_secs(60);
 /// How often all panes are asked for, with nothing to watch and for each pane more.
 const SWEEP: Duration = Duration::from_secs(2);
 const SWEEP_EACH: Duration = Duration::from_millis(10);
+/// How often sessions that ended long ago are removed, and how many at a time.
+const TIDY: Duration = Duration::from_secs(60);
+const TIDY_MOST: usize = 50;
 /// The key under which the tmux server itself is watched; sessions have others.
 const SERVER: u64 = 0;
 
@@ -56,6 +59,8 @@ pub(super) struct Observer<'a> {
     unseen: VecDeque<String>,
     next_sweep: Instant,
     swept_at: i64,
+    /// When sessions that ended long ago are removed next.
+    next_tidy: Instant,
     scan: Duration,
     /// The tmux server whose end is waited for.
     server: Option<u32>,
@@ -84,6 +89,7 @@ impl<'a> Observer<'a> {
             unseen: VecDeque::new(),
             next_sweep: Instant::now() + SWEEP,
             swept_at: 0,
+            next_tidy: Instant::now() + TIDY,
             scan: engine.config().process_scan_interval,
             server: None,
         })
@@ -109,7 +115,21 @@ impl<'a> Observer<'a> {
                 return;
             }
             let due = self.due(woken);
+            self.tidy();
             self.look_at(due, term);
+        }
+    }
+
+    /// Removes some of the sessions that ended longer ago than they are kept.
+    fn tidy(&mut self) {
+        if self.next_tidy > Instant::now() {
+            return;
+        }
+        self.next_tidy = Instant::now() + TIDY;
+        match self.engine.remove_old(TIDY_MOST) {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "sessions that ended long ago were removed"),
+            Err(error) => tracing::warn!(%error, "sessions that ended long ago cannot be removed"),
         }
     }
 
@@ -181,8 +201,8 @@ impl<'a> Observer<'a> {
 
     /// Reads the list of sessions anew.
     fn rebuild(&mut self) {
-        let names = match self.engine.store().and_then(|store| store.names()) {
-            Ok(names) => names,
+        let names = match self.engine.kept() {
+            Ok(kept) => kept.names,
             Err(error) => {
                 tracing::warn!(%error, "the sessions cannot be listed");
                 return;
