@@ -11,6 +11,7 @@ mod context;
 mod demo;
 mod docs;
 mod failure;
+mod fuzz;
 mod progress;
 mod record;
 mod run;
@@ -50,6 +51,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[NAME…] [--sessions N,N,…] [--minutes N] [--list]",
         what: "measure; a table for people, then one line of JSON",
         run: bench::command,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[TARGET…] [--seconds N | --inputs N] [--replay FILE] [--write] [--list]",
+        what: "feed every parser of foreign bytes with inputs that reach new code, 5 s each",
+        run: fuzz::command,
     },
     Command {
         name: "record",

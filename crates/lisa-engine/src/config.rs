@@ -153,6 +153,9 @@ impl Environment {
     }
 }
 
+/// The longest time that can be set: a century. A clock overflows when more is added to it.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// What `config.toml` may say; each value is overruled by its environment variable.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -239,6 +242,18 @@ pub struct Config {
 impl Config {
     /// Reads the configuration that applies to a caller with this environment.
     pub fn load(env: &Environment) -> Result<Self> {
+        Self::load_with(env, |path| match disk::read_foreign(path, FILE_MAX) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", path, &error)),
+        })
+    }
+
+    /// The same with the text of `config.toml` from elsewhere.
+    pub(crate) fn load_with(
+        env: &Environment,
+        read: impl FnOnce(&Path) -> Result<Option<String>>,
+    ) -> Result<Self> {
         let home = env.path("HOME");
         let base = |own: &str, xdg: &str, below_home: &str| -> Result<PathBuf> {
             if let Some(path) = env.path(own) {
@@ -257,7 +272,8 @@ impl Config {
         };
         let state_dir = base("LISA_STATE_DIR", "XDG_STATE_HOME", ".local/state")?;
         let config_dir = base("LISA_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")?;
-        let file = read_file(&config_dir.join("config.toml"))?;
+        let path = config_dir.join("config.toml");
+        let file = read(&path)?.map_or_else(|| Ok(File::default()), |text| parse(&path, &text))?;
         let number = |name: &str, from_file: Option<u64>, default: u64| -> Result<u64> {
             match env.get(name) {
                 None => Ok(from_file.unwrap_or(default)),
@@ -274,6 +290,9 @@ impl Config {
             number(name, from_file.map(u64::from), u64::from(default))
                 .map(|n| u32::try_from(n).unwrap_or(u32::MAX))
         };
+        let seconds = |name: &str, from_file: Option<u64>, default: u64| -> Result<Duration> {
+            number(name, from_file, default).map(|n| Duration::from_secs(n).min(LONGEST))
+        };
         Ok(Self {
             socket: socket(env.text("LISA_TMUX_SOCKET").or(file.tmux_socket.as_deref()).unwrap_or("lisa")),
             ended_max: file.keep_ended.unwrap_or(200) as usize,
@@ -283,26 +302,19 @@ impl Config {
             events_max_bytes: number("LISA_EVENTS_MAX_BYTES", file.events_max_bytes, 16 << 20)?,
             events_max_lines: number("LISA_EVENTS_MAX_LINES", file.events_max_lines, 100_000)?,
             events_max_age: Duration::from_secs(file.events_max_days.unwrap_or(30).saturating_mul(86_400)),
-            output_stale: Duration::from_secs(number(
-                "LISA_OUTPUT_STALE_SECONDS",
-                file.output_stale_seconds,
-                240,
-            )?),
-            heartbeat_stale: Duration::from_secs(number(
-                "LISA_HEARTBEAT_STALE_SECONDS",
-                file.heartbeat_stale_seconds,
-                8,
-            )?),
+            output_stale: seconds("LISA_OUTPUT_STALE_SECONDS", file.output_stale_seconds, 240)?,
+            heartbeat_stale: seconds("LISA_HEARTBEAT_STALE_SECONDS", file.heartbeat_stale_seconds, 8)?,
             lock_timeout: Duration::from_millis(number(
                 "LISA_STATE_LOCK_TIMEOUT_MS",
                 file.state_lock_timeout_ms,
                 2500,
-            )?),
-            process_scan_interval: Duration::from_secs(number(
+            )?)
+            .min(LONGEST),
+            process_scan_interval: seconds(
                 "LISA_PROCESS_SCAN_INTERVAL_SECONDS",
                 file.process_scan_interval_seconds,
                 8,
-            )?),
+            )?,
             policy: file.policy,
             state_dir,
             config_dir,
@@ -325,13 +337,8 @@ fn socket(given: &str) -> Socket {
     if given.contains('/') { Socket::Path(PathBuf::from(given)) } else { Socket::Name(given.to_owned()) }
 }
 
-fn read_file(path: &Path) -> Result<File> {
-    let text = match disk::read_foreign(path, FILE_MAX) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
-        Err(error) => return Err(Error::io("read", path, &error)),
-    };
-    toml::from_str(&text).map_err(|error| {
+fn parse(path: &Path, text: &str) -> Result<File> {
+    toml::from_str(text).map_err(|error| {
         Error::new(
             Kind::InvalidConfig,
             format!("{} can not be understood: {}", path.display(), error.to_string().trim_end()),
@@ -372,6 +379,20 @@ mod tests {
         let error = Config::load(&env(&[("HOME", "/nowhere"), ("LISA_MAX_SESSIONS", "many")])).unwrap_err();
         assert_eq!(error.kind(), Kind::InvalidConfig);
         assert!(error.to_string().contains("LISA_MAX_SESSIONS is `many`"), "{error}");
+    }
+
+    #[test]
+    fn a_time_beyond_all_clocks_is_cut_to_one_that_can_be_waited_for() {
+        let most = u64::MAX.to_string();
+        let vars = [
+            ("HOME", "/nowhere"),
+            ("LISA_PROCESS_SCAN_INTERVAL_SECONDS", most.as_str()),
+            ("LISA_STATE_LOCK_TIMEOUT_MS", most.as_str()),
+        ];
+        let config = Config::load(&env(&vars)).unwrap();
+        for wait in [config.process_scan_interval, config.lock_timeout] {
+            assert!(std::time::Instant::now().checked_add(wait).is_some(), "{wait:?}");
+        }
     }
 
     #[test]

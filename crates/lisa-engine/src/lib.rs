@@ -10,6 +10,8 @@ pub mod engine;
 pub mod error;
 pub mod evidence;
 pub mod explain;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod helper;
 pub mod judge;
 pub mod log;

@@ -10,7 +10,9 @@ pub fn strip_escapes(text: &str) -> String {
         out.push_str(&rest[..at]);
         let mut chars = rest[at..].chars();
         match chars.next() {
-            Some('\u{1b}') => skip_escape(&mut chars),
+            Some('\u{1b}') => {
+                skip_escape(&mut chars);
+            }
             Some(c) if c.is_control() && c != '\n' && c != '\t' => {}
             other => out.extend(other),
         }
@@ -20,12 +22,30 @@ pub fn strip_escapes(text: &str) -> String {
     out
 }
 
-fn skip_escape(chars: &mut std::str::Chars<'_>) {
-    match chars.next() {
+/// Skips the rest of an escape sequence whose first character was taken; gives the parameters of one that sets colours.
+///
+/// One that is broken off ends where the next one or the next row begins.
+pub(crate) fn skip_escape<'a>(chars: &mut std::str::Chars<'a>) -> Option<&'a str> {
+    match chars.clone().next()? {
+        '\n' | '\u{1b}' => return None,
+        _ => {}
+    }
+    match chars.next()? {
         // A control sequence ends with a letter or one of a few signs.
-        Some('[') => while chars.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
+        '[' => {
+            let parameters = chars.as_str();
+            let last = |c: char| ('\u{40}'..='\u{7e}').contains(&c);
+            let end = parameters.find(|c| last(c) || matches!(c, '\n' | '\u{1b}'));
+            let (taken, rest) = parameters.split_at(end.unwrap_or(parameters.len()));
+            *chars = rest.chars();
+            let colours = rest.starts_with('m');
+            if rest.starts_with(last) {
+                chars.next();
+            }
+            return Some(taken).filter(|_| colours);
+        }
         // A string ends with BEL or with ESC and a backslash.
-        Some(']' | 'P' | '_' | '^' | 'X') => {
+        ']' | 'P' | '_' | '^' | 'X' => {
             while let Some(c) = chars.next() {
                 let ends = c == '\u{1b}' && chars.as_str().starts_with('\\');
                 if ends {
@@ -36,11 +56,12 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
                 }
             }
         }
-        Some('(' | ')' | '*' | '+' | '#') => {
+        '(' | ')' | '*' | '+' | '#' if !chars.as_str().starts_with(['\n', '\u{1b}']) => {
             chars.next();
         }
         _ => {}
     }
+    None
 }
 
 /// A captured screen with the spaces that its tabs stand for. Escapes take no columns.
@@ -53,12 +74,15 @@ pub fn expand_tabs(screen: &[u8]) -> Vec<u8> {
 fn expand_row(row: &str) -> String {
     use unicode_width::UnicodeWidthStr;
     let mut out = String::with_capacity(row.len() + 8);
+    let mut column = 0;
     for (at, part) in row.split('\t').enumerate() {
         if at > 0 {
-            let column = strip_escapes(&out).width();
-            out.push_str(&" ".repeat(8 - column % 8));
+            let spaces = 8 - column % 8;
+            out.extend(std::iter::repeat_n(' ', spaces));
+            column += spaces;
         }
         out.push_str(part);
+        column += strip_escapes(part).width();
     }
     out
 }
@@ -81,6 +105,24 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
+/// A text with its control characters other than tab and newline written out (`\u{1b}`): whoever decides by it must see
+/// what is there, and not what a terminal makes of it.
+pub fn with_visible_controls(text: &str) -> String {
+    let hidden = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+    if !text.contains(hidden) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.replace("\r\n", "\n").chars() {
+        if hidden(c) {
+            out.extend(c.escape_debug());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +131,12 @@ mod tests {
     fn escapes_and_titles_are_taken_out() {
         assert_eq!(strip_escapes("\u{1b}[31mred\u{1b}[0m\r\n\u{1b}]2;title\u{7}x\u{1b}(By\tz"), "red\nxy\tz");
         assert_eq!(strip_escapes("\u{1b}]8;;u\u{1b}\\link\u{1b}"), "link");
+        assert_eq!(strip_escapes("\u{1b}Pq#0\u{1b}\\a\u{1b}^b\u{7}c"), "ac");
+    }
+
+    #[test]
+    fn a_sequence_that_is_broken_off_ends_with_its_row() {
+        assert_eq!(strip_escapes("a\u{1b}[38;5\nb\u{1b}\nc\u{1b}(\nd\u{1b}[3\u{1b}[0me"), "a\nb\nc\nde");
     }
 
     #[test]
@@ -105,6 +153,12 @@ mod tests {
             expand_tabs("\u{1b}[1m中\u{1b}[0m\tx".as_bytes()),
             "\u{1b}[1m中\u{1b}[0m      x".as_bytes()
         );
+    }
+
+    #[test]
+    fn control_characters_are_written_out_where_somebody_decides_by_a_text() {
+        assert_eq!(with_visible_controls("rm x\r\n\ty"), "rm x\n\ty");
+        assert_eq!(with_visible_controls("rm x\r\u{1b}[2Kls\u{9b}"), "rm x\\r\\u{1b}[2Kls\\u{9b}");
     }
 
     #[test]

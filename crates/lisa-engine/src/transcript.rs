@@ -72,13 +72,13 @@ pub(crate) fn path(profile: &Profile, session: &Sighting, judged: &Judged) -> Op
     open.or_else(|| locate(files.transcript.as_deref()?, known)).filter(|path| path.is_file())
 }
 
-struct Said {
-    role: String,
-    text: String,
+pub(crate) struct Said {
+    pub(crate) role: String,
+    pub(crate) text: String,
 }
 
 /// What a line of the transcript says, and who says it.
-fn said(profile: &Profile, line: &Value) -> Vec<Said> {
+pub(crate) fn said(profile: &Profile, line: &Value) -> Vec<Said> {
     let Some(launch) = &profile.launch else { return Vec::new() };
     let rules = launch.files.show.iter().filter(|rule| crate::profile::all_hold(&rule.when, line));
     let said = rules.filter_map(|rule| {

@@ -37,7 +37,8 @@ pub fn parse<P: DeserializeOwned>(
     drop_nulls(&mut value);
     check(tool, schema, &mut value, "")?;
     serde_json::from_value(value).map_err(|error| {
-        Error::invalid(format!("{tool} can not read its parameters: {error}"), "mend that one")
+        let why = error.to_string().replace(char::is_control, " ");
+        Error::invalid(format!("{tool} can not read its parameters: {why}"), "mend that one")
     })
 }
 
@@ -65,8 +66,8 @@ fn check(tool: &str, schema: &JsonObject, value: &mut Value, at: &str) -> Result
     whole_number(expected, value);
     if !fits(expected, value) {
         return Err(Error::invalid(
-            format!("`{at}` must be {}, not {}", article(expected), kind_of(value)),
-            format!("call {tool} again with `{at}` as {}", article(expected)),
+            format!("`{}` must be {}, not {}", printable(at), article(expected), kind_of(value)),
+            format!("call {tool} again with `{}` as {}", printable(at), article(expected)),
         ));
     }
     check_words(schema, value, at)?;
@@ -104,7 +105,7 @@ fn check_fields(tool: &str, schema: &JsonObject, fields: &mut JsonObject, at: &s
             let path = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
             let meaning = known.get(name).and_then(|p| p.get("description")).and_then(Value::as_str);
             return Err(Error::invalid(
-                format!("{tool} needs `{path}`"),
+                format!("{tool} needs `{}`", printable(&path)),
                 meaning.map_or_else(|| "give it".to_owned(), |text| format!("give it: {text}")),
             ));
         }
@@ -132,7 +133,7 @@ fn check_words(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Error
     let near = near_matches(given, &words);
     let all = format!("it is one of {}", words.join(", "));
     let hint = if near.is_empty() { all } else { format!("did you mean {}? {all}", near.join(" or ")) };
-    Err(Error::invalid(format!("`{at}` can not be `{}`", printable(given)), hint))
+    Err(Error::invalid(format!("`{}` can not be `{}`", printable(at), printable(given)), hint))
 }
 
 fn check_bounds(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Error> {
@@ -140,13 +141,13 @@ fn check_bounds(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Erro
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     if let Some(least) = bound("minimum").filter(|least| given < *least) {
         return Err(Error::invalid(
-            format!("`{at}` is {value}, but can not be less than {least}"),
+            format!("`{}` is {value}, but can not be less than {least}", printable(at)),
             format!("give {least} or more, or leave it out"),
         ));
     }
     if let Some(most) = bound("maximum").filter(|most| given > *most) {
         return Err(Error::invalid(
-            format!("`{at}` is {value}, but can not be more than {most}"),
+            format!("`{}` is {value}, but can not be more than {most}", printable(at)),
             format!("give {most} or less, or leave it out"),
         ));
     }
@@ -257,6 +258,12 @@ mod tests {
         assert!(said.starts_with("`size.colums` is no parameter"), "{said}");
         let said = sentence::<SpawnRequest>(json!({ "agent": "demo", "env": { "A": 1 } }));
         assert!(said.starts_with("`env.A` must be a text"), "{said}");
+    }
+
+    #[test]
+    fn names_that_a_client_chose_are_shown_without_control_characters() {
+        let said = sentence::<SpawnRequest>(json!({ "agent": "demo", "env": { "A\u{1b}[2J": 1 } }));
+        assert!(said.starts_with("`env.A\\u{1b}[2J` must be a text"), "{said}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub mod cli;
 pub mod commands;
 pub mod failure;
 pub mod fit;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod http;
 pub mod install;
 pub mod log;

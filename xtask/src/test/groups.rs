@@ -23,6 +23,8 @@ pub(super) enum Work {
     Tidy,
     /// The tests beside the code of every crate.
     Unit,
+    /// The corpus of every fuzz target, and some seconds of fuzzing each.
+    Fuzz,
     /// The test files that [`test_files`] gives to the group.
     Files,
 }
@@ -48,7 +50,15 @@ pub(super) const GROUPS: &[Group] = &[
         what: "the compiler and clippy have nothing to say",
         needs: &[],
         binaries: false,
-        work: Work::Check(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        work: Work::Check(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ]),
     },
     Group {
         name: "unit",
@@ -56,6 +66,13 @@ pub(super) const GROUPS: &[Group] = &[
         needs: &[],
         binaries: false,
         work: Work::Unit,
+    },
+    Group {
+        name: "fuzz",
+        what: "no input makes a parser of foreign bytes fail, hang or grow",
+        needs: &[],
+        binaries: false,
+        work: Work::Fuzz,
     },
     Group {
         name: "demo-agent",
@@ -141,6 +158,7 @@ pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
 /// The group of a test file: its crate's; in the crate of the end-to-end tests, the one its name begins with.
 fn group_of(package: &str, name: &str) -> &'static str {
     match package {
+        _ if name.starts_with("fuzz_corpus") => return "fuzz",
         "crates/lisa-engine" | "xtask" => return "engine",
         "crates/lisa-mcp" if name == "conformance" => return "conformance",
         "crates/lisa-mcp" => return "mcp",
@@ -177,6 +195,7 @@ mod tests {
     fn a_test_file_goes_to_its_crate_s_group_or_to_the_one_it_is_named_for() {
         assert_eq!(group_of("crates/lisa-mcp", "anything"), "mcp");
         assert_eq!(group_of("crates/lisa-mcp", "conformance"), "conformance");
+        assert_eq!(group_of("crates/lisa-engine", "fuzz_corpus"), "fuzz");
         assert_eq!(group_of("tests", "conformance"), "conformance");
         assert_eq!(group_of("tests", "nu_pipelines"), "nu");
         assert_eq!(group_of("tests", "number"), "agents");

@@ -8,6 +8,7 @@ mod sandbox;
 use crate::{
     context::{Context, refuse_unknown},
     failure::{Failure, Result},
+    fuzz,
     progress::{Progress, seconds},
     run::{self, Event},
     scratch, tidy,
@@ -28,6 +29,9 @@ use std::{
 
 /// How long one group may take, builds included: a test that hangs is a failure, not an endless night.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
+
+/// How long each fuzz target runs: a minute for all of them.
+const FUZZ_TIME: Duration = Duration::from_secs(3);
 
 /// What to run.
 struct Plan {
@@ -122,6 +126,7 @@ fn run_group(context: &Context, plan: &Plan, group: &Group) -> Result<Outcome> {
             cargo.args(arguments);
             return check(context, group, cargo);
         }
+        Work::Fuzz => return fuzz_group(context, plan, group),
         Work::Unit => {
             cargo.args(["test", "--workspace", "--lib", "--bins"]);
         }
@@ -140,6 +145,29 @@ fn run_group(context: &Context, plan: &Plan, group: &Group) -> Result<Outcome> {
         }
     }
     cargo_test(context, plan, group, cargo, &tools)
+}
+
+/// The corpora on an ordinary build, then some seconds of fuzzing for each target, which counts as one test.
+fn fuzz_group(context: &Context, plan: &Plan, group: &Group) -> Result<Outcome> {
+    let mut cargo = context.cargo();
+    cargo.args(["test", "--workspace", "--features", "lisa-engine/fuzz,lisa-mcp/fuzz"]);
+    let files = test_files(&context.root)?;
+    for file in files.iter().filter(|file| file.group == group.name) {
+        cargo.args(["--test", &file.name]);
+    }
+    let mut outcome = cargo_test(context, plan, group, cargo, &[])?;
+    if let Err(failure) = fuzz::check_machine() {
+        outcome.add(&Outcome::skipped(String::new()));
+        outcome.notes.push(format!("skipped: {}", failure.line()));
+        return Ok(outcome);
+    }
+    for figures in fuzz::every_target(context, FUZZ_TIME)? {
+        match figures.finding {
+            None => outcome.passed += 1,
+            Some(_) => outcome.fail(format!("fuzz/failures/{} has an input that fails", figures.target)),
+        }
+    }
+    Ok(outcome)
 }
 
 /// One command that succeeds or fails as a whole.

@@ -63,6 +63,17 @@ fn tell(dir: &Path, decision: &policy::Decision, at: i64) -> Option<()> {
 }
 
 fn record(dir: &Path, input: &[u8], at: i64) {
+    let path = dir.join("hooks.jsonl");
+    if std::fs::metadata(&path).is_ok_and(|found| found.len() > FILE_MAX) {
+        let _ = std::fs::rename(&path, dir.join("hooks.old.jsonl"));
+    }
+    if dir.is_dir() {
+        let _ = crate::disk::append_line(&path, &line(input, at));
+    }
+}
+
+/// The line of `hooks.jsonl` for a payload.
+pub(crate) fn line(input: &[u8], at: i64) -> String {
     let line = match serde_json::from_slice::<serde_json::Value>(input) {
         Ok(mut payload) => {
             if input.len() > MAX {
@@ -73,13 +84,7 @@ fn record(dir: &Path, input: &[u8], at: i64) {
         // Nothing can be concluded from it, but whoever asks why must be able to see that it came.
         Err(error) => serde_json::json!({ "at": at, "malformed": error.to_string() }),
     };
-    let path = dir.join("hooks.jsonl");
-    if std::fs::metadata(&path).is_ok_and(|found| found.len() > FILE_MAX) {
-        let _ = std::fs::rename(&path, dir.join("hooks.old.jsonl"));
-    }
-    if dir.is_dir() {
-        let _ = crate::disk::append_line(&path, &line.to_string());
-    }
+    line.to_string()
 }
 
 fn shorten(value: &mut serde_json::Value) {

@@ -3,7 +3,7 @@
 //! Every front end's binary answers to `<binary> helper …`, so that whichever one started a session can also be the
 //! program that its pane and its hooks run. They are part of no public API.
 
-mod hook;
+pub(crate) mod hook;
 pub mod launch;
 mod log;
 mod run;

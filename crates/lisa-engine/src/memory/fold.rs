@@ -3,10 +3,16 @@
 use crate::observation::{At, Line};
 use crate::profile::{AskKind, EventRule, Meaning, Profile, Stream, Take};
 use crate::profile::{number_at, text_at};
+use crate::text::with_visible_controls;
 use crate::words::{Activity, Failure, PromptKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How much is kept of each text of a prompt.
+const ASK_LIMIT: usize = 16_000;
+/// How long a conversation's id may be.
+const ID_LIMIT: usize = 256;
 
 /// Where a turn stands, as one channel tells it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +137,7 @@ impl Fold {
         for line in lines {
             match &line.payload {
                 Ok(value) => self.take_line(profile, stream, value, line.at, known_session),
-                Err(why) => self.error = Some(why.clone()),
+                Err(why) => self.error = Some(with_visible_controls(why)),
             }
         }
     }
@@ -147,12 +153,12 @@ impl Fold {
             if stream.known_session_only && (foreign || known.is_none()) {
                 return;
             }
-            if !foreign && self.session_id.is_none() {
+            if !foreign && self.session_id.is_none() && is_session_id(&session) {
                 self.session_id = Some(session);
             }
         }
         self.error = None;
-        let name = text_at(value, stream.name.as_ref()).unwrap_or_default();
+        let name = shown_at(value, stream.name.as_ref()).unwrap_or_default();
         self.last = Some((name, at));
         for rule in stream.on.iter().filter(|rule| rule.applies(value)) {
             self.apply(profile, rule, value, at);
@@ -194,7 +200,7 @@ impl Fold {
             Meaning::Streaming => self.activity = Some(Activity::Streaming),
             Meaning::Retrying => self.activity = Some(Activity::Retrying),
             Meaning::ToolStarted => {
-                let tool = text_at(value, take.tool.as_ref()).unwrap_or_default();
+                let tool = shown_at(value, take.tool.as_ref()).unwrap_or_default();
                 let command = text_at(value, take.command.as_ref());
                 if command.as_deref().is_some_and(opens_pull_request) {
                     self.opening_pull_request.insert(id.clone());
@@ -241,10 +247,10 @@ impl Fold {
                 self.enter(Phase::Failed, at);
             }
         }
-        if let Some(session) = text_at(value, take.session.as_ref()) {
+        if let Some(session) = text_at(value, take.session.as_ref()).filter(|id| is_session_id(id)) {
             self.session_id = Some(session);
         }
-        if let Some(message) = text_at(value, take.message.as_ref()) {
+        if let Some(message) = shown_at(value, take.message.as_ref()) {
             self.message = Some(message);
         }
     }
@@ -283,13 +289,13 @@ impl Fold {
     }
 
     fn take_usage(&mut self, take: &Take, value: &Value) {
-        if let Some(model) = text_at(value, take.model.as_ref()) {
+        if let Some(model) = shown_at(value, take.model.as_ref()) {
             self.usage.model = Some(model);
         }
         let read: Vec<u64> =
             take.input_tokens.iter().filter_map(|pointer| number_at(value, pointer)).collect();
         if !read.is_empty() {
-            self.usage.input_tokens = Some(read.iter().sum());
+            self.usage.input_tokens = Some(read.into_iter().fold(0, u64::saturating_add));
         }
         if let Some(written) = take.output_tokens.as_deref().and_then(|pointer| number_at(value, pointer)) {
             self.usage.output_tokens = Some(written);
@@ -300,6 +306,18 @@ impl Fold {
     }
 }
 
+/// The text at a JSON pointer as people may see it.
+fn shown_at(value: &Value, pointer: Option<&String>) -> Option<String> {
+    text_at(value, pointer).map(|text| with_visible_controls(&text))
+}
+
+/// Whether a text can be a conversation's id. It becomes part of the path of the agent's files and an argument when the
+/// conversation is resumed: one that leads elsewhere, fits several files or reads as a flag is none.
+pub(crate) fn is_session_id(text: &str) -> bool {
+    let inside = |c: char| c != '/' && c != '*' && !c.is_control();
+    !text.is_empty() && text.len() <= ID_LIMIT && !text.starts_with(['.', '-']) && text.chars().all(inside)
+}
+
 /// How many there are: of a list its length, of a number itself.
 fn count(value: &Value) -> u32 {
     let listed = value.as_array().map(|list| u64::try_from(list.len()).unwrap_or(u64::MAX));
@@ -308,20 +326,24 @@ fn count(value: &Value) -> u32 {
 
 fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {
     let (kind, dialog) = rule.asks.unwrap_or(AskKind::Permission).prompt();
+    let text = |pointer: &Option<String>| {
+        shown_at(value, pointer.as_ref()).map(|text| crate::evidence::shorten(&text, ASK_LIMIT))
+    };
+    let Take { tool, command, file, text: question, id, .. } = &rule.take;
     Ask {
         kind,
         dialog,
-        tool: text_at(value, rule.take.tool.as_ref()),
-        command: text_at(value, rule.take.command.as_ref()),
-        file: text_at(value, rule.take.file.as_ref()),
-        text: text_at(value, rule.take.text.as_ref()),
-        id: text_at(value, rule.take.id.as_ref()),
+        tool: text(tool),
+        command: text(command),
+        file: text(file),
+        text: text(question),
+        id: text(id),
         at,
     }
 }
 
 fn failure(profile: &Profile, take: &Take, value: &Value) -> Failure {
-    let message = text_at(value, take.text.as_ref()).unwrap_or_default();
+    let message = shown_at(value, take.text.as_ref()).unwrap_or_default();
     let word = text_at(value, take.kind.as_ref()).unwrap_or_default();
     let kind = profile.error_kind(&format!("{word}: {message}"));
     Failure { kind, recoverable: kind.recoverable(), message }
@@ -330,4 +352,58 @@ fn failure(profile: &Profile, take: &Take, value: &Value) -> Failure {
 /// Whether a shell command opens a pull request with one of the usual tools.
 fn opens_pull_request(command: &str) -> bool {
     ["gh pr create", "glab mr create", "hub pull-request"].iter().any(|words| command.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profiles;
+    use serde_json::json;
+
+    /// A fold that has taken these lines by rules of its own.
+    fn folded(lines: &[Value]) -> Fold {
+        let profile = Profiles::load(None).unwrap().get("generic").unwrap();
+        let stream: Stream = toml::from_str(
+            r#"
+            session = "/session"
+            on = [
+                { when = { "/e" = "ask" }, says = "asked", asks = "permission", take = { command = "/command" } },
+                { when = { "/e" = "end" }, says = "turn_ended", take = { message = "/text", input_tokens = ["/a", "/b"] } },
+            ]"#,
+        )
+        .unwrap();
+        let mut fold = Fold::default();
+        let lines =
+            lines.iter().map(|line| Line { at: At(1), payload: Ok(line.clone()) }).collect::<Vec<_>>();
+        fold.take(&profile, &stream, &lines, None);
+        fold
+    }
+
+    #[test]
+    fn a_command_can_not_hide_behind_escape_sequences() {
+        let fold = folded(&[json!({"e": "ask", "command": "rm -rf x\r\u{1b}[2Kls"})]);
+        assert_eq!(fold.ask.unwrap().command.unwrap(), "rm -rf x\\r\\u{1b}[2Kls");
+        assert_eq!(folded(&[json!({"e": "end", "text": "a\u{7}b"})]).message.unwrap(), "a\\u{7}b");
+    }
+
+    #[test]
+    fn a_prompt_is_kept_up_to_a_length() {
+        let fold = folded(&[json!({"e": "ask", "command": "x".repeat(ASK_LIMIT * 2)})]);
+        assert_eq!(fold.ask.unwrap().command.unwrap().chars().count(), ASK_LIMIT + 1);
+    }
+
+    #[test]
+    fn an_id_that_leads_to_other_files_or_reads_as_a_flag_is_none() {
+        for id in ["../../x", "a/b", "*", "..", "a\u{0}", "", "--yolo"] {
+            assert_eq!(folded(&[json!({"e": "ask", "session": id})]).session_id, None, "{id:?}");
+        }
+        let id = "ses_01a1e24b-d941-7c00.v2";
+        assert_eq!(folded(&[json!({"e": "ask", "session": id})]).session_id.as_deref(), Some(id));
+    }
+
+    #[test]
+    fn tokens_beyond_all_counting_do_not_overflow() {
+        let fold = folded(&[json!({"e": "end", "a": u64::MAX, "b": 1})]);
+        assert_eq!(fold.usage.input_tokens, Some(u64::MAX));
+    }
 }

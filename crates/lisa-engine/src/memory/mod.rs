@@ -2,6 +2,7 @@
 
 mod fold;
 
+pub(crate) use fold::is_session_id;
 pub use fold::{Ask, Fold, Phase, Usage};
 
 use crate::evidence::{Evidence, Source};

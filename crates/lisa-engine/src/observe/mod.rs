@@ -3,7 +3,7 @@
 //! A read that fails is data. Nothing here judges, and nothing here writes.
 
 mod commits;
-mod stream;
+pub(crate) mod stream;
 
 pub use stream::Tail;
 
@@ -118,6 +118,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
     let session_id = native
         .seen()
         .and_then(|native| native.pointer(files?.native_session_id.as_deref()?)?.as_str().map(str::to_owned))
+        .filter(|id| crate::memory::is_session_id(id))
         .or_else(|| memory.session_id().map(str::to_owned))
         .or_else(|| session.meta.agent_session_id.clone());
     let transcript_path = files.and_then(|files| {
@@ -180,7 +181,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
 }
 
 /// A line of `hooks.jsonl` wraps the agent's payload with the time it came.
-fn unwrap_hook(line: Line) -> Line {
+pub(crate) fn unwrap_hook(line: Line) -> Line {
     let Ok(value) = &line.payload else { return line };
     let malformed = value.get("malformed").and_then(serde_json::Value::as_str);
     match (value.get("at").and_then(serde_json::Value::as_i64), value.get("payload")) {

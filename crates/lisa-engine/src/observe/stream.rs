@@ -67,11 +67,17 @@ impl<'a> Tail<'a> {
         file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
         file.take(READ_MAX).read_to_end(&mut bytes)?;
-        let (lines, used) = disk::whole_lines(&bytes);
+        let (lines, used) = lines(&bytes, at);
         // A single line that is longer than a whole read says nothing we could use: it is passed over.
         self.offset += if used == 0 && bytes.len() as u64 == READ_MAX { READ_MAX } else { used as u64 };
-        Ok(lines.into_iter().map(|line| Line { at, payload: parse(line) }).collect())
+        Ok(lines)
     }
+}
+
+/// The whole lines among bytes, and how many bytes they take.
+pub(crate) fn lines(bytes: &[u8], at: At) -> (Vec<Line>, usize) {
+    let (lines, used) = disk::whole_lines(bytes);
+    (lines.into_iter().map(|line| Line { at, payload: parse(line) }).collect(), used)
 }
 
 fn parse(line: &[u8]) -> Result<serde_json::Value, String> {

@@ -77,6 +77,12 @@ fn read(path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// The name and the parent in a line of `/proc/PID/stat`.
+#[cfg(feature = "fuzz")]
+pub(crate) fn name_and_parent(bytes: &[u8]) -> Option<(String, u32)> {
+    parse_stat(bytes).map(|stat| (stat.name, stat.ppid))
+}
+
 /// The name stands in parentheses and may itself contain any byte, so the last `)` ends it.
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let open = bytes.iter().position(|b| *b == b'(')?;
@@ -93,7 +99,7 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         group: id(2)?,
         session: id(3)?,
         foreground: id(5),
-        cpu_ticks: number(11)? + number(12)?,
+        cpu_ticks: number(11)?.saturating_add(number(12)?),
         threads: number(17)?,
         started: number(19)?,
     })

@@ -21,6 +21,8 @@ mod end;
 mod run;
 
 pub use end::end_all;
+#[cfg(all(feature = "fuzz", target_os = "linux"))]
+pub(crate) use platform::name_and_parent;
 pub use platform::{Handle, cpu_ms, group_members, start_time, tree, variables};
 pub use run::{Output, run};
 pub use sentinel::Sentinel;

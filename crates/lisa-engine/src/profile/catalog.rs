@@ -107,7 +107,8 @@ fn user_files(dir: &Path) -> Result<Vec<PathBuf>, ProfileError> {
     Ok(files)
 }
 
-fn parse(file: &Path, text: &str) -> Result<Profile, ProfileError> {
+/// Reads the text of a profile.
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Profile, ProfileError> {
     let profile: Profile = toml::from_str(text).map_err(|error| ProfileError {
         file: file.to_owned(),
         line: error.span().map(|span| line_of(text, span.start)),

@@ -10,6 +10,8 @@ pub mod launch;
 mod pattern;
 mod screen;
 
+#[cfg(feature = "fuzz")]
+pub(crate) use catalog::parse;
 pub use catalog::{FALLBACK, ProfileError, Profiles};
 pub use event::{AskKind, EventRule, Meaning, Stream, Take, Want, lookup};
 pub(crate) use event::{all_hold, number_at, text_at};

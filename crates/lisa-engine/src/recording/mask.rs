@@ -18,7 +18,7 @@ const WRAPPED: &str = r"(?:\r?\n[ \t]*[A-Za-z0-9_./+=-]{16,})*";
 const KINDS: &str = r"(?:sk-|[sr]k_(?:live|test)_|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|A(?:KIA|SIA)|AIza|ya29\.|GOCSPX-|hf_|npm_|pypi-|dop_v1_|SG\.)";
 
 /// Masks secrets in text and in JSON.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Mask {
     /// What a group `keep` matches stays, and so does what a group `after` matches.
     rules: Vec<Regex>,

@@ -5,6 +5,9 @@ use flate2::read::MultiGzDecoder;
 use std::fmt;
 use std::io::Read;
 
+/// The most bytes of a recording that are read; a packed one may be a thousand times as large as it looks.
+const MOST: u64 = 256 << 20;
+
 /// A recording that was read.
 #[derive(Debug, Clone)]
 pub struct Timeline {
@@ -51,20 +54,28 @@ impl Timeline {
     /// # Errors
     /// When the bytes can not be read, or the first line is no header. Any other line that does not read is left out
     /// and named in `skipped`.
-    pub fn read(mut from: impl Read) -> Result<Self, ReadError> {
+    pub fn read(from: impl Read) -> Result<Self, ReadError> {
+        Self::read_up_to(from, MOST)
+    }
+
+    fn read_up_to(from: impl Read, most: u64) -> Result<Self, ReadError> {
         let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).map_err(ReadError::Io)?;
+        from.take(most + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
         let mut cut_short = None;
         if bytes.starts_with(&[0x1f, 0x8b]) {
             let mut plain = Vec::new();
             // A recording that was cut short still has its beginning.
-            if let Err(error) = MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain) {
+            if let Err(error) = MultiGzDecoder::new(bytes.as_slice()).take(most + 1).read_to_end(&mut plain) {
                 if plain.is_empty() {
                     return Err(ReadError::Io(error));
                 }
                 cut_short = Some(error.to_string());
             }
             bytes = plain;
+        }
+        if bytes.len() as u64 > most {
+            bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+            cut_short = Some(format!("it has more than {} MB", most >> 20));
         }
         let mut lines = bytes.split(|byte| *byte == b'\n').enumerate();
         let first = lines.next().map(|(_, line)| line).unwrap_or_default();
@@ -85,5 +96,31 @@ impl Timeline {
             timeline.skipped.push(Skipped { line, why });
         }
         Ok(timeline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    #[test]
+    fn a_recording_that_unpacks_to_more_than_memory_has_is_read_up_to_a_limit() {
+        let header = r#"{"format":"lisa-recording/1","agent":"generic"}"#;
+        let row = "{\"t\":1}\n";
+        let text = format!("{header}\n{}", row.repeat(1 << 20));
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        for bytes in [packed.as_slice(), text.as_bytes()] {
+            let timeline = Timeline::read_up_to(bytes, 1 << 20).unwrap();
+            assert!(timeline.rows.len() < (1 << 20) / row.len());
+            assert!(
+                timeline.skipped.last().unwrap().why.contains("more than 1 MB"),
+                "{:?}",
+                timeline.skipped
+            );
+        }
     }
 }

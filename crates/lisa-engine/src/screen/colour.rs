@@ -19,8 +19,8 @@ pub fn cells(ansi: &str) -> Vec<Vec<Cell>> {
     while let Some(text) = chars.next() {
         match text {
             '\u{1b}' => {
-                if let Some(sequence) = sequence(&mut chars) {
-                    apply(&sequence, &mut colour, &mut dim);
+                if let Some(parameters) = crate::text::skip_escape(&mut chars) {
+                    apply(parameters, &mut colour, &mut dim);
                 }
             }
             '\n' => rows.push(Vec::new()),
@@ -32,39 +32,6 @@ pub fn cells(ansi: &str) -> Vec<Vec<Cell>> {
         }
     }
     rows
-}
-
-/// The parameters of the next escape sequence, if it sets colours.
-fn sequence(chars: &mut std::str::Chars<'_>) -> Option<String> {
-    match chars.next()? {
-        '[' => {
-            let mut parameters = String::new();
-            for next in chars.by_ref() {
-                match next {
-                    'm' => return Some(parameters),
-                    '0'..='?' | ' '..='/' => parameters.push(next),
-                    _ => return None,
-                }
-            }
-            None
-        }
-        ']' => {
-            // A title or a link: up to BEL or ESC \.
-            let mut before = ' ';
-            for next in chars.by_ref() {
-                if next == '\u{7}' || (before == '\u{1b}' && next == '\\') {
-                    break;
-                }
-                before = next;
-            }
-            None
-        }
-        '(' | ')' => {
-            chars.next();
-            None
-        }
-        _ => None,
-    }
 }
 
 fn apply(parameters: &str, colour: &mut Option<(u8, u8, u8)>, dim: &mut bool) {
@@ -143,4 +110,20 @@ pub(super) fn is_dim(row: &[Cell], text: &str) -> bool {
     // The agent's own cursor may stand on the first character and draw it in full.
     let faint = shown.iter().skip(1).all(|cell| cell.dim || cell.text == ' ');
     length > 1 && faint && shown.first().is_some_and(|cell| cell.text == first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cells;
+
+    #[test]
+    fn cells_are_the_characters_that_the_plain_text_has() {
+        for text in
+            ["\u{1b}[31ma\u{1b}[0mb", "\u{1b}Pq#0\u{1b}\\a\u{1b}_b\u{7}c", "\u{1b}[3\n1ma", "\u{1b}*Ba"]
+        {
+            let rows =
+                cells(text).into_iter().map(|row| row.into_iter().map(|cell| cell.text).collect::<String>());
+            assert_eq!(rows.collect::<Vec<_>>().join("\n"), crate::text::strip_escapes(text), "{text:?}");
+        }
+    }
 }

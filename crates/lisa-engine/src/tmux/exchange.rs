@@ -102,7 +102,7 @@ fn means_no_server(stderr: &str) -> bool {
 }
 
 /// What was printed before each mark. What stands before one need not end its last line.
-fn split(stdout: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn split(stdout: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     let mut rest = stdout;
     while let Some(at) = memchr::memmem::find(rest, mark) {

@@ -36,7 +36,7 @@ pub enum Shown {
 impl Shown {
     /// Asking tmux for the program in front costs a third of all fields: where processes tell it themselves, it is not
     /// asked.
-    fn with_command(self) -> bool {
+    pub(crate) fn with_command(self) -> bool {
         self == Self::Screen && !crate::process::TELLS_FOREGROUND
     }
 }
@@ -173,7 +173,12 @@ fn capture(id: &str) -> Cmd {
 
 /// Takes output apart: the fields, then as many lines for each pane as it has rows. Says also how many panes were listed.
 /// `None` where that does not add up.
-fn take(output: &[u8], ids: &[&str], mark: Option<&str>, shown: Shown) -> Option<(Vec<PaneLook>, usize)> {
+pub(crate) fn take(
+    output: &[u8],
+    ids: &[&str],
+    mark: Option<&str>,
+    shown: Shown,
+) -> Option<(Vec<PaneLook>, usize)> {
     let mut lines = Lines { rest: output };
     let fields = match mark {
         None => lines.take(ids.len())?,

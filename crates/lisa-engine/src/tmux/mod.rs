@@ -17,12 +17,12 @@
 pub mod pane;
 
 mod command;
-mod exchange;
-mod looks;
+pub(crate) mod exchange;
+pub(crate) mod looks;
 mod server;
 mod typing;
 mod version;
-mod wire;
+pub(crate) mod wire;
 
 pub use command::Cmd;
 pub use looks::{PaneLook, Shown};
@@ -338,7 +338,7 @@ fn no_server() -> Reply {
 
 /// A screen without the blank rows at its end, which say nothing. tmux 3.7 keeps tabs where older ones print the spaces
 /// that they stand for; columns must be the same everywhere.
-fn without_blank_end(mut screen: Vec<u8>) -> Vec<u8> {
+pub(crate) fn without_blank_end(mut screen: Vec<u8>) -> Vec<u8> {
     screen.truncate(screen.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1));
     if screen.contains(&b'\t') { crate::text::expand_tabs(&screen) } else { screen }
 }

@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
     INPUTS,
 ];
 /// How often something was typed into the pane: a variable of its session that the server counts up (see `server`).
-pub(super) const INPUTS: &str = "LISA_INPUTS";
+pub(super) const INPUTS: &str = "lisa_inputs";
 const COMMAND: &str = "pane_current_command";
 const TITLE: &str = "pane_title";
 

@@ -7,8 +7,6 @@
 use super::{Cmd, Tmux, exchange, pane::INPUTS};
 use crate::{error::Result, observation::Pane};
 
-/// What is said after something was typed: how often that has happened by now.
-const TYPED: &str = concat!("typed #{", "LISA_INPUTS", "}");
 /// How many characters of a row are compared.
 const ROW_CHARS: usize = 100;
 
@@ -61,13 +59,13 @@ impl Guard {
 
     /// The command that runs `commands` if the pane is as it must be, and says which.
     fn command(&self, pane: &str, commands: &[Cmd], otherwise: &[Cmd]) -> Cmd {
-        let say = |word: &'static str| Cmd::new("display-message").args(["-p", "-t", pane, word]);
+        let say = |words: &str| Cmd::new("display-message").args(["-p", "-t", pane]).arg(words);
         // The server sends what one print left in its buffer with the next one, and asks before it does so otherwise.
-        let then_say = |commands: &[Cmd], word| [commands, &[say(word), say("")]].concat();
+        let then_say = |commands: &[Cmd], words: &str| [commands, &[say(words), say("")]].concat();
         Cmd::new("if-shell")
             .args(["-F", "-t", pane])
             .arg(&self.condition)
-            .list(&then_say(commands, TYPED))
+            .list(&then_say(commands, &format!("typed #{{{INPUTS}}}")))
             .list(&then_say(otherwise, "moved"))
     }
 }

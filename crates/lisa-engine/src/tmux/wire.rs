@@ -65,7 +65,7 @@ pub(super) const WORDS_MAX: usize = MESSAGE_MAX - HEADER - 4;
 
 /// How an exchange ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// The server ran the commands.
     Done(Printed),
     /// No server listens on the socket, or it went away before it answered.
@@ -78,11 +78,11 @@ pub(super) enum Ended {
 
 /// What a command list printed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Printed {
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+pub(crate) struct Printed {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
     /// Whether every command succeeded.
-    pub(super) success: bool,
+    pub(crate) success: bool,
 }
 
 /// Runs one command list, given as words with `;` between commands. `input` is what a command reads from `-`.
@@ -99,8 +99,7 @@ pub(super) fn exchange(socket: &Path, words: &[String], input: &[u8], limit: Dur
             };
         }
     };
-    let ended = Conversation { stream, deadline, printed: Printed::default(), input, opened: Vec::new() }
-        .hold(&opening(words));
+    let ended = Conversation { stream, deadline, listener: Listener::new(input) }.hold(&opening(words));
     tracing::trace!(us = began.elapsed().as_micros(), first = words.first(), words = words.len(), "exchange");
     match ended {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Ended::TimedOut),
@@ -167,50 +166,58 @@ fn put(bytes: &mut Vec<u8>, kind: u32, data: &[u8]) {
 struct Conversation<'a> {
     stream: OwnedFd,
     deadline: Instant,
+    listener: Listener<'a>,
+}
+
+/// What a client makes of the server's bytes, without a connection: what was printed, and what to answer.
+#[derive(Debug)]
+pub(crate) struct Listener<'a> {
+    /// Bytes of a message that is not whole yet.
+    received: Vec<u8>,
     printed: Printed,
     input: &'a [u8],
     /// Streams that the server has opened and that were not acknowledged yet.
     opened: Vec<i32>,
 }
 
-impl Conversation<'_> {
-    fn hold(mut self, opening: &[u8]) -> io::Result<Ended> {
-        self.send(opening)?;
-        let mut received = Vec::new();
-        let mut chunk = vec![0; 65536];
-        loop {
-            let read = self.receive(&mut chunk)?;
-            received.extend_from_slice(&chunk[..read]);
-            let mut used = 0;
-            while let Some((kind, data, length)) = message(&received[used..])? {
-                used += length;
-                if let Some(ended) = self.take(kind, data)? {
-                    return Ok(match ended {
-                        Ended::Done(last) => Ended::Done(Printed { success: last.success, ..self.printed }),
-                        other => other,
-                    });
-                }
+impl<'a> Listener<'a> {
+    /// A client that has `input` for a command that reads from `-`.
+    pub(crate) const fn new(input: &'a [u8]) -> Self {
+        let printed = Printed { stdout: Vec::new(), stderr: Vec::new(), success: false };
+        Self { received: Vec::new(), printed, input, opened: Vec::new() }
+    }
+
+    /// Takes what came from the server: how the exchange ended, or the messages to answer with.
+    pub(crate) fn hear(&mut self, bytes: &[u8]) -> io::Result<Heard> {
+        self.received.extend_from_slice(bytes);
+        let received = std::mem::take(&mut self.received);
+        let mut answers = Vec::new();
+        let mut used = 0;
+        while let Some((kind, data, length)) = message(&received[used..])? {
+            used += length;
+            if let Some(ended) = self.take(kind, data, &mut answers) {
+                return Ok(Heard::Ended(ended));
             }
-            received.drain(..used);
-            self.acknowledge()?;
         }
+        self.received.extend_from_slice(&received[used..]);
+        self.acknowledge(&mut answers);
+        Ok(Heard::Answers(answers))
     }
 
     /// Acknowledges the streams that the server has opened. It holds back only what one print left in its buffer; the
     /// output of most command lists comes together with their end, and then there is nothing to acknowledge. That
     /// matters because every message makes the server list its own descriptors (imsg in tmux 3.3a to 3.5a), which takes
     /// longer the more panes it has.
-    fn acknowledge(&mut self) -> io::Result<()> {
+    fn acknowledge(&mut self, answers: &mut Vec<u8>) {
         for stream in std::mem::take(&mut self.opened) {
             let mut ready = stream.to_ne_bytes().to_vec();
             ready.extend_from_slice(&0_i32.to_ne_bytes());
-            self.answer(kind::WRITE_READY, &ready)?;
+            put(answers, kind::WRITE_READY, &ready);
         }
-        Ok(())
     }
 
     /// Takes one message of the server; the last one says how the exchange ended.
-    fn take(&mut self, kind: u32, data: &[u8]) -> io::Result<Option<Ended>> {
+    fn take(&mut self, kind: u32, data: &[u8], answers: &mut Vec<u8>) -> Option<Ended> {
         let number =
             |at: usize| data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
         let stream = number(0);
@@ -224,40 +231,61 @@ impl Conversation<'_> {
                 }
             }
             kind::READ_OPEN => {
-                self.read_open(stream.unwrap_or_default(), data.get(8..).unwrap_or_default())?
+                self.read_open(stream.unwrap_or_default(), data.get(8..).unwrap_or_default(), answers);
             }
             kind::EXIT => {
                 let success = number(0).unwrap_or(0) == 0;
-                return Ok(Some(Ended::Done(Printed { success, ..Printed::default() })));
+                return Some(Ended::Done(Printed { success, ..std::mem::take(&mut self.printed) }));
             }
-            kind::SHUTDOWN => return Ok(Some(Ended::NoServer)),
-            kind::VERSION => return Ok(Some(Ended::OtherProtocol)),
+            kind::SHUTDOWN => return Some(Ended::NoServer),
+            kind::VERSION => return Some(Ended::OtherProtocol),
             // Whatever else a server tells a client is for one with a terminal.
             _ => {}
         }
-        Ok(None)
+        None
     }
 
     /// The server asks for a file: the only one there is, is the input.
-    fn read_open(&mut self, stream: i32, path: &[u8]) -> io::Result<()> {
+    fn read_open(&self, stream: i32, path: &[u8], answers: &mut Vec<u8>) {
         let known = matches!(path, b"" | b"-" | b"\0" | b"-\0");
         if known {
             for part in self.input.chunks(MESSAGE_MAX - HEADER - 4) {
                 let mut data = stream.to_ne_bytes().to_vec();
                 data.extend_from_slice(part);
-                self.answer(kind::READ, &data)?;
+                put(answers, kind::READ, &data);
             }
         }
         let mut done = stream.to_ne_bytes().to_vec();
         done.extend_from_slice(&if known { 0 } else { NO_FILE }.to_ne_bytes());
-        self.answer(kind::READ_DONE, &done)
+        put(answers, kind::READ_DONE, &done);
+    }
+}
+
+/// What came of the server's bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// The exchange is over.
+    Ended(Ended),
+    /// It goes on, with these messages of the client's.
+    Answers(Vec<u8>),
+}
+
+impl Conversation<'_> {
+    fn hold(mut self, opening: &[u8]) -> io::Result<Ended> {
+        self.send(opening)?;
+        let mut chunk = vec![0; 65536];
+        loop {
+            let read = self.receive(&mut chunk)?;
+            match self.listener.hear(&chunk[..read])? {
+                Heard::Ended(ended) => return Ok(ended),
+                Heard::Answers(answers) => self.answer(&answers)?,
+            }
+        }
     }
 
-    /// Sends one message. A server that has everything it wanted may have closed the connection already.
-    fn answer(&mut self, kind: u32, data: &[u8]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(HEADER + data.len());
-        put(&mut bytes, kind, data);
-        match self.send(&bytes) {
+    /// Sends messages. A server that has everything it wanted may have closed the connection already.
+    fn answer(&mut self, messages: &[u8]) -> io::Result<()> {
+        match self.send(messages) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other,
         }
@@ -301,7 +329,7 @@ impl Conversation<'_> {
 }
 
 /// The first whole message among bytes: its type, its data and its length.
-fn message(bytes: &[u8]) -> io::Result<Option<(u32, &[u8], usize)>> {
+pub(crate) fn message(bytes: &[u8]) -> io::Result<Option<(u32, &[u8], usize)>> {
     let field =
         |at: usize| bytes.get(at..at + 4).and_then(|field| field.try_into().ok()).map(u32::from_ne_bytes);
     let (Some(kind), Some(length)) = (field(0), field(4)) else { return Ok(None) };

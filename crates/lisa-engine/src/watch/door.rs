@@ -27,6 +27,9 @@ const REST: Duration = Duration::from_secs(1);
 /// The longest question.
 const QUESTION_MAX: usize = 1 << 20;
 
+/// The longest answer.
+const ANSWER_MAX: usize = 64 << 20;
+
 /// What can be asked.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -128,8 +131,7 @@ impl Guest {
             Ok(read) => self.heard.extend_from_slice(&chunk[..read]),
             Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
         }
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
+        while let Some(line) = next_line(&mut self.heard) {
             if self.say(&answer(&line, table)).is_err() {
                 return false;
             }
@@ -138,14 +140,25 @@ impl Guest {
     }
 
     fn say(&mut self, answer: &Answer) -> io::Result<()> {
-        let mut line = serde_json::to_vec(answer)?;
-        line.push(b'\n');
+        let line = written(answer)?;
         // An answer about a thousand sessions is more than a socket holds.
         self.stream.set_nonblocking(false)?;
         let said = self.stream.write_all(&line);
         self.stream.set_nonblocking(true)?;
         said
     }
+}
+
+/// Takes the first whole line out of what was heard.
+fn next_line(heard: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let end = memchr::memchr(b'\n', heard)?;
+    Some(heard.drain(..=end).collect())
+}
+
+fn written(answer: &Answer) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 fn answer(line: &[u8], table: &Table) -> Answer {
@@ -232,7 +245,30 @@ fn exchange(mut stream: &UnixStream, question: &[u8]) -> io::Result<Answer> {
         if heard.last() == Some(&b'\n') {
             return Ok(serde_json::from_slice(&heard)?);
         }
+        if heard.len() > ANSWER_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
     }
+}
+
+/// What an observer without sessions answers to each question among bytes.
+#[cfg(feature = "fuzz")]
+pub(crate) fn answers(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut heard = bytes.to_vec();
+    let lines = std::iter::from_fn(|| next_line(&mut heard));
+    let said = lines.filter_map(|line| {
+        // A table of its own for each: a question about a session that was just woken waits for the look at it.
+        let table = Table::new(std::sync::Arc::default());
+        table.complete();
+        written(&answer(&line, &table)).ok()
+    });
+    said.collect()
+}
+
+/// An answer as a caller reads it, written again.
+#[cfg(feature = "fuzz")]
+pub(crate) fn answer_line(bytes: &[u8]) -> Option<Vec<u8>> {
+    serde_json::from_slice(bytes).ok().and_then(|answer| written(&answer).ok())
 }
 
 #[cfg(test)]
@@ -300,7 +336,11 @@ mod tests {
             while caller.socket().is_none() || caller.socket() == silent {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            assert!(caller.ask(Ask::Health).is_some());
+            // Its socket may be there a moment before it listens.
+            let began = Instant::now();
+            while caller.ask(Ask::Health).is_none() {
+                assert!(began.elapsed() < REST);
+            }
             drop(writer);
         });
     }

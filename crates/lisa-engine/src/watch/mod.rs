@@ -25,6 +25,8 @@ mod waits;
 mod wake;
 
 pub use door::Health;
+#[cfg(feature = "fuzz")]
+pub(crate) use door::{answer_line, answers};
 pub use parking::Said;
 pub use stream::Watch;
 
