@@ -89,6 +89,13 @@ pub(super) const GROUPS: &[Group] = &[
         work: Work::Files,
     },
     Group {
+        name: "faults",
+        what: "full disks, torn files, kills and other people's keys lose and double nothing",
+        needs: &["tmux"],
+        binaries: true,
+        work: Work::Files,
+    },
+    Group {
         name: "mcp",
         what: "the MCP server serves a client from its first word to its last",
         needs: &["tmux"],
@@ -159,6 +166,7 @@ pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
 fn group_of(package: &str, name: &str) -> &'static str {
     match package {
         _ if name.starts_with("fuzz_corpus") => return "fuzz",
+        "crates/lisa-engine" if name.starts_with("faults_") => return "faults",
         "crates/lisa-engine" | "xtask" => return "engine",
         "crates/lisa-mcp" if name == "conformance" => return "conformance",
         "crates/lisa-mcp" => return "mcp",
@@ -196,6 +204,7 @@ mod tests {
         assert_eq!(group_of("crates/lisa-mcp", "anything"), "mcp");
         assert_eq!(group_of("crates/lisa-mcp", "conformance"), "conformance");
         assert_eq!(group_of("crates/lisa-engine", "fuzz_corpus"), "fuzz");
+        assert_eq!(group_of("crates/lisa-engine", "faults_ends"), "faults");
         assert_eq!(group_of("tests", "conformance"), "conformance");
         assert_eq!(group_of("tests", "nu_pipelines"), "nu");
         assert_eq!(group_of("tests", "number"), "agents");
@@ -204,9 +213,12 @@ mod tests {
 
     #[test]
     fn every_group_a_file_can_go_to_exists() {
-        for (package, name) in
-            [("crates/lisa-engine", "x"), ("crates/demo-agent", "x"), ("tests", "recordings")]
-        {
+        for (package, name) in [
+            ("crates/lisa-engine", "x"),
+            ("crates/lisa-engine", "faults_x"),
+            ("crates/demo-agent", "x"),
+            ("tests", "recordings"),
+        ] {
             assert!(GROUPS.iter().any(|group| group.name == group_of(package, name)));
         }
     }

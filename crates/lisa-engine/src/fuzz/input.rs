@@ -58,6 +58,7 @@ pub(super) fn pane() -> Pane {
         history: 0,
         activity: At(1_000),
         size: (80, 24),
+        inputs: 0,
         title: "agent".to_owned(),
     }
 }
@@ -108,11 +109,10 @@ pub(super) fn judge(profile: &Profile, memory: Memory, look: &Observation) -> Ou
 
 /// A prompt is named, bounded, and safe to print: somebody decides by what they read there.
 fn check_prompt(prompt: &Prompt) {
-    assert!(
-        prompt.id.len() == 16 && prompt.id.bytes().all(|byte| byte.is_ascii_hexdigit()),
-        "{:?}",
-        prompt.id
-    );
+    let named = prompt.id.split_once('-').is_some_and(|(what, number)| {
+        what.bytes().all(|byte| byte.is_ascii_hexdigit()) && number.parse::<u64>().is_ok()
+    });
+    assert!(named, "{:?}", prompt.id);
     let parts = [
         Some(&prompt.title),
         Some(&prompt.body),

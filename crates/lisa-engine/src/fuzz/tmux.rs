@@ -86,6 +86,7 @@ fn print_row(row: &PaneRow, with_command: bool) -> String {
         (pane.activity.0 / 1000).to_string(),
         pane.size.0.to_string(),
         pane.size.1.to_string(),
+        pane.inputs.to_string(),
     ];
     fields.extend(with_command.then(|| pane.command.clone()));
     fields.push(pane.title.clone());
