@@ -16,6 +16,11 @@ impl At {
     pub fn since(self, earlier: At) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
+
+    /// The same moment by a clock that was set back by so many milliseconds.
+    pub(crate) fn set_back(&mut self, by: u64) {
+        self.0 = self.0.saturating_sub_unsigned(by);
+    }
 }
 
 /// The outcome of one read.

@@ -4,13 +4,17 @@
 
 mod common;
 
-use common::{Lab, command, demo, driving::*};
+use common::{
+    Lab,
+    check::{journal, journal_contradictions},
+    command, demo,
+    driving::*,
+};
 use lisa_engine::{
     api::*,
     engine::{Cancel, Engine},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -21,55 +25,6 @@ use std::{
 /// How many sessions end in the large test, and how many of them at once.
 const SESSIONS: usize = 1_000;
 const AT_ONCE: usize = 50;
-
-/// Every event of a journal, with the ids that are only in its files.
-fn journal(lab: &Lab) -> Vec<(String, Event)> {
-    let mut segments: Vec<_> = std::fs::read_dir(lab.config.state_dir.join("journal"))
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .collect();
-    segments.sort();
-    let text: String = segments.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
-    let line = |line: &str| {
-        let id = serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_str().unwrap().to_owned();
-        (id, serde_json::from_str(line).unwrap())
-    };
-    text.lines().map(line).collect()
-}
-
-/// What is wrong with a journal: cursors with a gap, ids that are there twice, runs and turns that end twice or go on
-/// after their end.
-fn contradictions(events: &[(String, Event)]) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let mut ids = BTreeSet::new();
-    let mut ended: BTreeMap<&str, EventKind> = BTreeMap::new();
-    let mut turns: BTreeMap<&str, &str> = BTreeMap::new();
-    for (at, (id, event)) in events.iter().enumerate() {
-        let run = id.rsplit_once(':').unwrap().0;
-        if event.cursor != at as u64 + 1 {
-            wrong.push(format!("{id} has cursor {} at place {at}", event.cursor));
-        }
-        if !ids.insert(id) {
-            wrong.push(format!("{id} is there twice"));
-        }
-        let is_end = matches!(event.event, EventKind::Exited | EventKind::Killed);
-        match ended.get(run) {
-            Some(how) if event.event != EventKind::Removed => {
-                wrong.push(format!("{} of {} comes after {how}", event.event, event.session));
-            }
-            None if is_end => drop(ended.insert(run, event.event)),
-            _ => {}
-        }
-        if event.event == EventKind::TurnEnded
-            && let Some(before) = turns.insert(event.turn.as_deref().unwrap(), &event.detail)
-        {
-            wrong.push(format!("{:?} ended {before} and {}", event.turn, event.detail));
-        }
-    }
-    wrong
-}
 
 fn ends(events: &[(String, Event)]) -> usize {
     let is_end = |event: &Event| matches!(event.event, EventKind::Exited | EventKind::Killed);
@@ -102,7 +57,7 @@ fn a_session_that_is_killed_while_somebody_looks_at_it_ends_once_and_so_does_its
         });
     }
     let events = journal(&lab);
-    assert_eq!(contradictions(&events), Vec::<String>::new());
+    assert_eq!(journal_contradictions(&events), Vec::<String>::new());
     assert_eq!(ends(&events), 15);
     let died = events.iter().filter(|(_, event)| event.event == EventKind::TurnEnded);
     assert!(died.clone().all(|(_, event)| event.detail == "died"), "{:?}", died.collect::<Vec<_>>());
@@ -118,7 +73,7 @@ fn removing_a_session_whose_agent_left_by_itself_is_no_second_end() {
     assert_eq!(kill(&engine, "left").done, "killed");
     let events = journal(&lab);
     let kinds: Vec<EventKind> = events.iter().map(|(_, event)| event.event).collect();
-    assert_eq!(contradictions(&events), Vec::<String>::new());
+    assert_eq!(journal_contradictions(&events), Vec::<String>::new());
     assert_eq!(kinds[kinds.len() - 2..], [EventKind::Exited, EventKind::Removed]);
 }
 
@@ -173,7 +128,7 @@ fn a_thousand_sessions_end_once_each_whoever_ends_them() {
     });
     watching.kill_all(&KillAllRequest { force: true, ..KillAllRequest::default() }).unwrap();
     let events = journal(&lab);
-    assert_eq!(contradictions(&events), Vec::<String>::new());
+    assert_eq!(journal_contradictions(&events), Vec::<String>::new());
     let spawned = events.iter().filter(|(_, event)| event.event == EventKind::Spawned).count();
     assert_eq!((spawned, ends(&events)), (SESSIONS, SESSIONS));
     assert_eq!(common::entries(&lab.config.state_dir.join("sessions")), Vec::<String>::new());

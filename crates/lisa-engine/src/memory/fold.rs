@@ -122,6 +122,15 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// Takes in that the clock was set back.
+    pub(super) fn set_back(&mut self, by: u64) {
+        let Self { phase_at, turn_at, last, alive_at, ask, .. } = self;
+        let times = [phase_at, turn_at].into_iter().chain(last.as_mut().map(|(_, at)| at));
+        let times = times.chain(alive_at.as_mut()).chain(ask.as_mut().map(|ask| &mut ask.at));
+        // 0 stands for never.
+        times.filter(|time| **time != At::default()).for_each(|time| time.set_back(by));
+    }
+
     /// Whether what this channel says of the turn is about one that began at this moment or later. The end of the turn
     /// before may be told after the next has begun: only a turn that the channel has opened since is that one. A channel
     /// that never tells of beginnings is taken by its last word.

@@ -171,6 +171,24 @@ impl Memory {
         self.observed_at = Some(at);
     }
 
+    /// Keeps everything in its order when the clock was set back: what is remembered would otherwise be of the future, and
+    /// outdate every look until the clock has caught up.
+    pub(crate) fn set_back(&mut self, by: u64) {
+        let Self {
+            observed_at, verdict, title, output, inputs, agent, prompt, input_shown_at, standing, ..
+        } = &mut *self;
+        let times = [observed_at, input_shown_at, &mut agent.busy_at].into_iter().flatten();
+        let times = times.chain(verdict.as_mut().map(|verdict| &mut verdict.since));
+        let times = times.chain([&mut title.changed_at, &mut output.changed_at, &mut inputs.typed_at]);
+        times
+            .chain([&mut agent.at, &mut prompt.seen_at])
+            .chain(standing.values_mut())
+            .for_each(|time| time.set_back(by));
+        [&mut self.hooks, &mut self.notify, &mut self.transcript]
+            .into_iter()
+            .for_each(|fold| fold.set_back(by));
+    }
+
     /// Whether nothing differs from before but how late it is, and how much the agent's process has run: what
     /// [`looked_again`](Self::looked_again) makes up for.
     pub(crate) fn is_only_later_than(&self, before: &Self) -> bool {

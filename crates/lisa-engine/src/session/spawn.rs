@@ -104,7 +104,7 @@ impl Started {
 fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
     let Means { request, launch, template, helper, tmux } = means;
     // From here on everything that was made is taken back unless the whole succeeds.
-    let mut undo = Undo { folder: new.then(|| folder.clone()), tmux, session: None };
+    let mut undo = Undo { folder: new.then(|| folder.clone()), tmux, session: None, asked: None };
     folder.write_meta(&plan.meta)?;
     let mut places = Places { folder: folder.path().display().to_string(), settings: None };
     if let Some(settings) = &launch.settings {
@@ -131,6 +131,8 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
     };
     let fifo = folder.file("orders");
     launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
+    // From here on tmux may have the session, also if it could not say so.
+    undo.asked = Some(plan.meta.run_id.clone());
     let made = new_session(&plan, helper, &fifo, &folder, tmux)?;
     let Made { row, terminal } = made;
     let pid = row.pane.pid;
@@ -144,8 +146,7 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
     plan.meta.server = Identity::of(row.server_pid);
     // A folder that is gone by now was killed by somebody while it was being made.
     folder.write_meta(&plan.meta)?;
-    undo.folder = None;
-    undo.session = None;
+    (undo.folder, undo.session, undo.asked) = (None, None, None);
     let paste = match plan.prompt {
         Some((PromptWay::Paste, prompt)) => Some(prompt),
         _ => None,
@@ -308,13 +309,35 @@ struct Undo<'a> {
     folder: Option<Folder>,
     tmux: &'a Tmux,
     session: Option<(String, u32)>,
+    /// The run that tmux was asked to make a session for.
+    asked: Option<String>,
+}
+
+impl Undo<'_> {
+    /// Ends the session, if tmux has it.
+    fn end_session(&mut self) -> Result<()> {
+        let Some(run) = self.asked.take() else { return Ok(()) };
+        let made = match self.session.take() {
+            Some(made) => Some(made),
+            None => self
+                .tmux
+                .panes(false)?
+                .into_iter()
+                .find(|row| row.run_id == run)
+                .map(|row| (row.session_id, row.pane.pid)),
+        };
+        let Some((session, pid)) = made else { return Ok(()) };
+        process::end_all(&[pid], Duration::ZERO);
+        self.tmux.end_session(&session)
+    }
 }
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
-        if let Some((session, pid)) = self.session.take() {
-            process::end_all(&[pid], Duration::ZERO);
-            let _ = self.tmux.end_session(&session);
+        if let Err(error) = self.end_session() {
+            // What cannot be ended must be found: its directory stays.
+            tracing::warn!(%error, "a session whose start failed is left behind");
+            return;
         }
         if let Some(folder) = self.folder.take() {
             let _ = folder.remove();

@@ -137,14 +137,30 @@ fn take_server_pid(mut printed: Vec<u8>) -> Vec<u8> {
     printed
 }
 
-/// The server needs about one descriptor for each pane; out of them, it spins and answers nobody.
+/// The server needs about one descriptor for each pane; out of them, it spins and answers nobody. Its limit is only ever
+/// raised: a caller may have fewer itself.
 #[cfg(target_os = "linux")]
 fn raise_descriptor_limit(server: i32) {
     use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
     let Some(pid) = Pid::from_raw(server) else { return };
-    let hard = getrlimit(Resource::Nofile).maximum;
+    let own = getrlimit(Resource::Nofile).maximum;
+    let limits = std::fs::read_to_string(format!("/proc/{server}/limits")).unwrap_or_default();
+    let Some((_, hard)) = open_files(&limits) else { return };
+    // `None` stands for no limit.
+    let most = own.zip(hard).map(|(own, hard)| own.max(hard));
     // Best effort: where it is not allowed, the session limit and the time-outs still stand.
-    let _ = prlimit(Some(pid), Resource::Nofile, Rlimit { current: hard, maximum: hard });
+    let _ = prlimit(Some(pid), Resource::Nofile, Rlimit { current: most, maximum: most });
+}
+
+/// The limits of open files in `/proc/PID/limits`: the one in force, and the highest that it can be set to.
+#[cfg(target_os = "linux")]
+fn open_files(limits: &str) -> Option<(Option<u64>, Option<u64>)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut numbers = line.split_whitespace().map(|word| match word {
+        "unlimited" => Some(None),
+        number => number.parse().ok().map(Some),
+    });
+    Some((numbers.next()??, numbers.next()??))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -188,4 +204,17 @@ fn options() -> Vec<Cmd> {
         // Says that the others are set.
         set("-s", "@lisa", "1"),
     ]
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::open_files;
+
+    #[test]
+    fn the_limit_of_open_files_is_read_from_the_system_s_own_table() {
+        let table = "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 524288               files     \n";
+        assert_eq!(open_files(table), Some((Some(1024), Some(524_288))));
+        assert_eq!(open_files("Max open files unlimited unlimited files"), Some((None, None)));
+        assert_eq!(open_files("Max processes 1 2"), None);
+    }
 }

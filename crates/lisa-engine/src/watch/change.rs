@@ -7,10 +7,10 @@
 
 use super::{
     journal::Journal,
-    record::{Note, Record},
+    record::{CLOCK_SET_MS, Note, Record},
 };
 use crate::{
-    api::EventKind,
+    api::{Event, EventKind},
     disk::{self, Cache, Lock},
     error::{Error, Result},
     observation::At,
@@ -110,11 +110,15 @@ impl<'a> Writer<'a> {
         let told = told.map_or(0, |told| told.number);
         let kept = found.unwrap_or_else(|| {
             // Numbers that the journal has are not given again, even if the record was lost.
-            Arc::new(Record { seq: told, ..Record::fresh(run) })
+            let mut lost = Record { seq: told, ..Record::fresh(run) };
+            lost.recall(&own_events(&session.folder, run));
+            Arc::new(lost)
         });
         let mut record = Record::clone(&kept);
         record.outbox.retain(|entry| entry.id.number > told);
-        if let Some(looked) = marks.looked() {
+        let now = At(jiff::Timestamp::now().as_millisecond());
+        record.keep_to(now);
+        if let Some(looked) = marks.looked().filter(|looked| looked.since(now) <= CLOCK_SET_MS) {
             record.memory.looked_again(looked);
         }
         Ok(self.change(session, (kept, record), (lock, marks), trouble))
@@ -217,6 +221,17 @@ impl Change<'_> {
         }
         Ok(Changed { record: self.record, untold })
     }
+}
+
+/// What the session's own list of events has of a run; events of an earlier run end where this one was begun.
+fn own_events(folder: &Folder, run: &str) -> Vec<Event> {
+    let bytes = disk::read(&folder.file("events.jsonl")).ok().flatten().unwrap_or_default();
+    let lines = disk::whole_lines(&bytes).0.into_iter();
+    let events: Vec<Event> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let begun = |event: &Event| matches!(event.event, EventKind::Spawned | EventKind::Resumed);
+    let begin = events.iter().rposition(begun).unwrap_or(0);
+    tracing::warn!(run, events = events.len() - begin, "a lost record is begun again from its events");
+    events.into_iter().skip(begin).collect()
 }
 
 /// Reads a session's record; `None` where there is none of this run.

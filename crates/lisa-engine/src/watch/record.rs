@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 /// How many characters one line about an event has at the most, and a text that belongs to one.
 const DETAIL_MAX: usize = 300;
 const TEXT_MAX: usize = 2_000;
+/// A record that is so many milliseconds ahead of the clock was not written by somebody who was faster.
+pub(super) const CLOCK_SET_MS: u64 = 2_000;
 
 /// What is kept of a session between looks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -119,6 +121,33 @@ impl Record {
             && (run_id, ended, intent) == (&before.run_id, &before.ended, &before.intent)
     }
 
+    /// Takes in what the journal has been told of the run, where the record itself was lost: what has ended does not end
+    /// again, and no turn gets the id of another.
+    pub(super) fn recall(&mut self, events: &[Event]) {
+        for event in events {
+            self.ended |= matches!(event.event, EventKind::Exited | EventKind::Killed);
+            let Some(id) = &event.turn else { continue };
+            let number = id.rsplit_once('#').and_then(|(_, number)| number.parse().ok()).unwrap_or(0);
+            let ended =
+                (event.event == EventKind::TurnEnded).then(|| TurnOutcome::parse(&event.detail)).flatten();
+            self.turns = self.turns.max(number);
+            let before = self.turn.take().filter(|turn| turn.id == *id);
+            let began = before.as_ref().map_or(At(event.at.as_millisecond()), |turn| turn.began);
+            let ended = before.and_then(|turn| turn.ended).or(ended);
+            self.turn = Some(Turn { id: id.clone(), began, running: true, stopping: false, ended });
+        }
+    }
+
+    /// Takes in what time it is. What is kept may be of the future, where the clock was set back since.
+    pub(super) fn keep_to(&mut self, now: At) {
+        let ahead = self.memory.observed_at.map_or(0, |observed| observed.since(now));
+        if ahead > CLOCK_SET_MS {
+            tracing::warn!(ahead, "the clock was set back");
+            self.memory.set_back(ahead);
+            self.turn.iter_mut().for_each(|turn| turn.began.set_back(ahead));
+        }
+    }
+
     /// Begins a turn and returns its id.
     pub fn begin_turn(&mut self, session: &str, at: At) -> String {
         self.turns += 1;
@@ -196,6 +225,21 @@ mod tests {
         assert_eq!(kinds(&record), [EventKind::Spawned, EventKind::Exited, EventKind::Removed]);
         let ids: Vec<String> = record.outbox.iter().map(|entry| entry.id.to_string()).collect();
         assert_eq!(ids, ["r:1", "r:2", "r:3"]);
+    }
+
+    #[test]
+    fn what_is_kept_keeps_its_order_when_the_clock_is_set_back() {
+        let mut record = Record::fresh("r");
+        record.begin_turn("s", At(3_600_500));
+        record.memory.observed_at = Some(At(3_601_000));
+        record.memory.hooks.turn_at = At(3_600_700);
+        let same = record.clone();
+        record.keep_to(At(3_600_000));
+        assert_eq!(record, same, "another process may have looked a moment later");
+        record.keep_to(At(1_000));
+        let turn = record.turn.as_ref().unwrap();
+        assert_eq!((record.memory.observed_at, turn.began), (Some(At(1_000)), At(500)));
+        assert_eq!((record.memory.hooks.turn_at, record.memory.hooks.phase_at), (At(700), At(0)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
 
+pub mod check;
 pub mod driving;
 pub mod faults;
 

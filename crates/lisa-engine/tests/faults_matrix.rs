@@ -1,0 +1,344 @@
+//! Every operation under every fault: afterwards tmux, processes, directories, records and journal agree.
+
+#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+
+mod common;
+
+use common::{
+    Lab, caller_in,
+    check::contradictions,
+    demo,
+    driving::*,
+    faults::{Disk, in_own_mounts},
+    until,
+};
+use lisa_engine::{
+    api::*,
+    engine::{Cancel, Engine},
+};
+use std::{
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+/// How often a process is killed in the middle of each operation.
+const KILLS: u64 = 50;
+
+type Operation = (&'static str, fn(&Engine));
+
+/// Every operation, as a process of its own does it.
+const OPERATIONS: &[Operation] = &[
+    ("spawn", |engine| {
+        let name = format!("new-{}", std::process::id());
+        let request = SpawnRequest {
+            agent: "demo".into(),
+            name: Some(name),
+            cwd: Some("/".into()),
+            ..SpawnRequest::default()
+        };
+        let _ = engine.spawn(&request);
+    }),
+    ("send", |engine| {
+        let request = SendRequest {
+            session: "ready".into(),
+            text: Some("!think 50ms ; !say x".into()),
+            ..SendRequest::default()
+        };
+        let _ = engine.send(&request);
+    }),
+    ("answer", |engine| {
+        let request = AnswerRequest {
+            session: "asks".into(),
+            choice: Some("allow_once".into()),
+            ..AnswerRequest::default()
+        };
+        let _ = engine.answer(&request);
+    }),
+    ("press", |engine| {
+        let request = SendRequest {
+            session: "ready".into(),
+            keys: vec!["x".into(), "BSpace".into()],
+            ..SendRequest::default()
+        };
+        let _ = engine.send(&request);
+    }),
+    ("wait", |engine| {
+        let request = WaitRequest {
+            sessions: vec!["works".into()],
+            until: Some("event".into()),
+            timeout_s: Some(0.3),
+            ..WaitRequest::default()
+        };
+        let _ = engine.wait(&request, &Cancel::default(), &mut |_| {});
+    }),
+    ("kill", |engine| {
+        let _ = engine.kill(&KillRequest { session: "victim".into(), force: true });
+    }),
+    ("resume", |engine| {
+        let _ = engine.resume(&ResumeRequest { session: "ended".into(), ..ResumeRequest::default() });
+    }),
+    ("cleanup", |engine| {
+        let _ = engine.cleanup();
+    }),
+];
+
+/// Not a test of its own: what the others start, and do something bad to.
+#[test]
+fn does_one_operation_for_another_test() {
+    let (Ok(home), Ok(what)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else { return };
+    if let Ok(limit) = std::env::var("LAB_DESCRIPTORS") {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        let limit = limit.parse().ok();
+        setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).unwrap();
+    }
+    let (_, operation) = OPERATIONS.iter().find(|(name, _)| *name == what).unwrap();
+    operation(&Engine::open(caller_in(&home)).unwrap());
+}
+
+/// A process that does one operation in the lab, on a disk that takes no writes.
+fn process_read_only(lab: &Lab, operation: &str) -> Child {
+    let state = lab.config.state_dir.display();
+    let mount = format!("mount --bind {state} {state} && mount -o remount,ro,bind {state} && exec \"$@\"");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "--propagation", "private", "--", "sh", "-c", &mount, "sh"]);
+    run(command.arg(std::env::current_exe().unwrap()), lab, operation)
+}
+
+/// A process that does one operation in the lab.
+fn process(lab: &Lab, operation: &str, descriptors: Option<u32>) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.envs(descriptors.map(|limit| ("LAB_DESCRIPTORS", limit.to_string())));
+    run(&mut command, lab, operation)
+}
+
+fn run(command: &mut Command, lab: &Lab, operation: &str) -> Child {
+    command.args(["--exact", "does_one_operation_for_another_test", "--nocapture"]);
+    command.env("LAB_HOME", lab.path()).env("LAB_WHAT", operation);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn finish(mut child: Child) {
+    assert!(until(Duration::from_secs(60), || child.try_wait().unwrap().is_some()), "it hangs");
+}
+
+/// The sessions that operations are about, made anew where an earlier one has used them up.
+fn prepare(lab: &Lab) {
+    let engine = lab.engine();
+    let names = engine.names().unwrap();
+    let state = |name: &str| {
+        names.iter().any(|known| known == name).then(|| engine.look(&by_name(name)).unwrap().state)
+    };
+    let fresh = |name: &str, prompt: Option<&str>| {
+        if names.iter().any(|known| known == name) {
+            engine.kill(&KillRequest { session: name.into(), force: true }).unwrap();
+        }
+        engine.spawn(&demo(lab, name, prompt)).unwrap();
+    };
+    use lisa_engine::words::StateName::{AwaitingPermission, Exited, Ready, Working};
+    for (name, wanted, prompt) in [
+        ("ready", Ready, None),
+        ("asks", AwaitingPermission, Some("!permission Bash ls ; !say done")),
+        ("works", Working, Some("!think 600s")),
+        ("victim", Working, Some("!think 600s")),
+        ("ended", Exited, Some("!say bye ; !exit 3")),
+    ] {
+        if state(name) != Some(wanted) {
+            fresh(name, prompt);
+            wait_for(&engine, name, wanted.as_str());
+        }
+    }
+}
+
+fn check(lab: &Lab, cell: &str) {
+    let wrong = contradictions(lab);
+    assert!(wrong.is_empty(), "{cell}: {wrong:#?}");
+}
+
+/// A number that differs from round to round but not from run to run.
+fn scattered(round: u64, below: u64) -> u64 {
+    round.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407).rotate_left(29)
+        % below
+}
+
+/// Does every operation, with something bad before it and the cure after it.
+fn matrix(lab: &Lab, fault: &str, mut begin: impl FnMut(&str), mut cure: impl FnMut(&str)) {
+    for (operation, _) in OPERATIONS {
+        prepare(lab);
+        begin(operation);
+        finish(process(lab, operation, None));
+        cure(operation);
+        check(lab, &format!("{operation}, {fault}"));
+    }
+}
+
+#[test]
+fn killed_at_any_moment() {
+    let lab = Lab::new();
+    for (operation, _) in OPERATIONS {
+        for round in 0..KILLS {
+            if round % 5 == 0 {
+                prepare(&lab);
+            }
+            let mut child = process(&lab, operation, None);
+            std::thread::sleep(Duration::from_micros(1_000 + scattered(round, 40_000)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if round % 5 == 4 {
+                check(&lab, &format!("{operation}, killed, round {round}"));
+            }
+        }
+        for name in lab.engine().names().unwrap().iter().filter(|name| name.starts_with("new-")) {
+            lab.engine().kill(&KillRequest { session: name.clone(), force: true }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_is_full() {
+    if !in_own_mounts("a_disk_that_is_full") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    matrix(&lab, "full disk", |_| disk.fill(), |_| disk.free());
+}
+
+#[test]
+fn a_disk_that_takes_no_writes() {
+    let lab = Lab::new();
+    for (operation, _) in OPERATIONS {
+        prepare(&lab);
+        finish(process_read_only(&lab, operation));
+        check(&lab, &format!("{operation}, read-only disk"));
+    }
+}
+
+#[test]
+fn no_descriptors_left() {
+    let lab = Lab::new();
+    for (operation, _) in OPERATIONS {
+        for limit in [5, 7, 9, 12, 16, 24] {
+            prepare(&lab);
+            finish(process(&lab, operation, Some(limit)));
+            check(&lab, &format!("{operation}, {limit} descriptors"));
+        }
+    }
+}
+
+/// The file of a session that an operation is about, changed.
+fn session_file(lab: &Lab, operation: &str, file: &str) -> std::path::PathBuf {
+    let session = match operation {
+        "send" | "press" | "spawn" => "ready",
+        "answer" => "asks",
+        "kill" => "victim",
+        "resume" | "cleanup" => "ended",
+        _ => "works",
+    };
+    lab.config.state_dir.join("sessions").join(session).join(file)
+}
+
+fn tear(path: &Path) {
+    let whole = std::fs::read(path).unwrap_or_default();
+    std::fs::write(path, &whole[..whole.len() / 2]).unwrap();
+}
+
+#[test]
+fn torn_files() {
+    let lab = Lab::new();
+    for file in ["meta.json", "state.json", "hooks.jsonl", "events.jsonl"] {
+        matrix(&lab, &format!("torn {file}"), |operation| tear(&session_file(&lab, operation, file)), |_| {});
+    }
+    let journal = lab.config.state_dir.join("journal");
+    let tear_journal = |_: &str| {
+        use std::io::Write;
+        let last = std::fs::read_dir(&journal).unwrap().flatten().map(|entry| entry.path());
+        let last = last.filter(|path| path.extension().is_some()).max().unwrap();
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(last)
+            .unwrap()
+            .write_all(b"{\"id\":\"x:1\",\"curs")
+            .unwrap();
+    };
+    matrix(&lab, "torn journal", tear_journal, |_| {});
+}
+
+#[test]
+fn pipes_in_place_of_files() {
+    let lab = Lab::new();
+    for file in ["state.json", "hooks.jsonl", "events.jsonl", "done"] {
+        let path = |operation: &str| session_file(&lab, operation, file);
+        let begin = |operation: &str| {
+            let _ = std::fs::remove_file(path(operation));
+            lisa_engine::helper::launch::make_fifo(&path(operation)).unwrap();
+        };
+        matrix(&lab, &format!("a pipe as {file}"), begin, |operation| {
+            drop(std::fs::remove_file(path(operation)))
+        });
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back() {
+    let lab = Lab::new();
+    let ahead = |operation: &str| {
+        // As a look under a clock that was an hour ahead leaves it.
+        let path = session_file(&lab, operation, "state.json");
+        let Ok(text) = std::fs::read_to_string(&path) else { return };
+        let mut state: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let observed = state["memory"]["observed_at"].as_i64().unwrap_or(0) + 3_600_000;
+        state["memory"]["observed_at"] = observed.into();
+        std::fs::write(&path, state.to_string()).unwrap();
+    };
+    matrix(&lab, "clock set back", ahead, |_| {});
+    prepare(&lab);
+    ahead("send");
+    assert_eq!(send(&lab.engine(), "ready", "!say after it").receipt.delivered, Delivery::Submitted);
+    assert_eq!(wait_for(&lab.engine(), "ready", "ready").last_message.as_deref(), Some("after it"));
+}
+
+#[test]
+fn a_tmux_server_that_is_killed() {
+    for (operation, _) in OPERATIONS {
+        let lab = Lab::new();
+        prepare(&lab);
+        let server = lab.server_pid().unwrap();
+        let child = process(&lab, operation, None);
+        std::thread::sleep(Duration::from_millis(8));
+        let pid = rustix::process::Pid::from_raw(i32::try_from(server).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        finish(child);
+        let gone = |pid: u32| lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive());
+        assert!(until(SHORT, || gone(server)));
+        // Agents end with their terminal.
+        assert!(until(SHORT, || contradictions(&lab).is_empty()), "{operation}: {:#?}", contradictions(&lab));
+    }
+}
+
+#[test]
+fn an_observer_that_is_killed() {
+    let lab = Lab::new();
+    for (operation, _) in OPERATIONS {
+        prepare(&lab);
+        let mut observer = Command::new(std::env::current_exe().unwrap());
+        observer.args(["--exact", "watches_for_another_test", "--nocapture"]).env("LAB_HOME", lab.path());
+        let mut observer = observer.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        assert!(until(SHORT, || lab.engine().observer_health().is_some()));
+        let child = process(&lab, operation, None);
+        std::thread::sleep(Duration::from_millis(10));
+        observer.kill().unwrap();
+        observer.wait().unwrap();
+        finish(child);
+        check(&lab, &format!("{operation}, observer killed"));
+    }
+}
+
+/// Not a test of its own: an observer for another test.
+#[test]
+fn watches_for_another_test() {
+    let (Ok(home), Err(_)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else { return };
+    let engine = Engine::open_resident(caller_in(&home)).unwrap();
+    let mut watch = engine.watch(&WatchRequest::default()).unwrap();
+    while watch.next(Duration::from_secs(60)).is_ok() {}
+}
