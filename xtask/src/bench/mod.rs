@@ -15,6 +15,7 @@ mod stats;
 mod sweep;
 mod takeover;
 mod trial;
+mod typing;
 mod usage;
 mod watcher;
 
@@ -64,6 +65,11 @@ const BENCHES: &[Bench] = &[
         run: Some(stale::run),
     },
     Bench { name: "send", what: "how long does a proven prompt take, by its size?", run: Some(send::run) },
+    Bench {
+        name: "typing",
+        what: "is anything submitted or lost that somebody types meanwhile?",
+        run: Some(typing::run),
+    },
     Bench { name: "mcp", what: "what does the MCP server add to a call?", run: Some(mcp::run) },
     Bench { name: "nu", what: "what does the Nushell plugin add to a command?", run: Some(nu::run) },
     Bench {

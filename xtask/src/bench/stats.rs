@@ -16,6 +16,11 @@ impl Samples {
         self.0.push(took.as_secs_f64() * 1000.0);
     }
 
+    /// Adds what somebody else measured.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
