@@ -163,9 +163,14 @@ fn limits_check(config: &Config, tmux: &Tmux) -> Check {
 
 fn agent_check(agent: &AgentInfo, env: &Environment) -> Check {
     let version = agent.path.as_ref().and_then(|path| version(path, env));
+    let visible = if agent.prompt_in_arguments {
+        "; a prompt given at its start can be read by every user of this machine: send it after the start instead"
+    } else {
+        ""
+    };
     let detail = match (&agent.path, version) {
-        (Some(path), Some(version)) => format!("{version} ({path})"),
-        (Some(path), None) => path.clone(),
+        (Some(path), Some(version)) => format!("{version} ({path}){visible}"),
+        (Some(path), None) => format!("{path}{visible}"),
         (None, _) => "not installed".to_owned(),
     };
     Check {

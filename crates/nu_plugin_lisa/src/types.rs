@@ -274,6 +274,7 @@ pub(crate) fn agent() -> Columns {
         ("resume", Type::Bool),
         ("own", Type::Bool),
         ("recorded_with", texts()),
+        ("prompt_in_arguments", Type::Bool),
         ("path", or_null(text())),
         ("install", text()),
     ]

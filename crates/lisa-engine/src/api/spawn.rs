@@ -148,6 +148,8 @@ pub struct AgentInfo {
     pub exec: bool,
     /// Whether its conversations can be resumed.
     pub resume: bool,
+    /// Whether a prompt given at its start is one of its arguments, which every user of the machine can read.
+    pub prompt_in_arguments: bool,
     /// Whether the profile is the user's own.
     pub own: bool,
     /// What to tell somebody who does not have it.

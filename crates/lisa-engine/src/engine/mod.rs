@@ -16,7 +16,7 @@ use crate::{
     disk::Cache,
     error::{Error, Kind, Result},
     observation::At,
-    profile::{Profile, Profiles},
+    profile::{Profile, Profiles, launch::PromptWay},
     session::{Folder, Kept, Meta, Store, find, names, plan, repair},
     tmux::Tmux,
     watch::{Observed, Table, Watcher, change::Writer, journal::Journal, record::Record},
@@ -353,6 +353,7 @@ impl Engine {
             recorded_with: profile.recorded_with.clone(),
             exec: launch.is_some_and(|launch| launch.exec.is_some()),
             resume: launch.is_some_and(|launch| launch.resume.is_some()),
+            prompt_in_arguments: launch.is_some_and(|launch| launch.interactive.prompt == PromptWay::Argv),
             own: self.inner.profiles.is_own(&profile.id),
             install: launch.map(|launch| launch.executable.install.clone()).unwrap_or_default(),
         }

@@ -17,8 +17,9 @@ use std::{
 
 /// A payload that is larger than this is cut: what it is about is kept, its long texts are not.
 const MAX: usize = 256 << 10;
-/// How long a text in a payload that is too large may be.
+/// How long a text in a payload that is too large may be, and how many values are kept of it.
 const TEXT_MAX: usize = 4 << 10;
+const LEAVES_MAX: usize = 200;
 /// How long a hook waits for the session's lock, which a look holds for a few milliseconds. The agent waits meanwhile.
 const LOCK_LIMIT: Duration = Duration::from_secs(2);
 /// The file is started anew when it grows beyond this; a look has read it long before.
@@ -77,7 +78,7 @@ pub(crate) fn line(input: &[u8], at: i64) -> String {
     let line = match serde_json::from_slice::<serde_json::Value>(input) {
         Ok(mut payload) => {
             if input.len() > MAX {
-                shorten(&mut payload);
+                shorten(&mut payload, LEAVES_MAX);
             }
             serde_json::json!({ "at": at, "payload": payload })
         }
@@ -87,14 +88,29 @@ pub(crate) fn line(input: &[u8], at: i64) -> String {
     line.to_string()
 }
 
-fn shorten(value: &mut serde_json::Value) {
+/// Cuts long texts, and what is left of a list or an object when so many values were kept; says how many more may be.
+fn shorten(value: &mut serde_json::Value, left: usize) -> usize {
+    let Some(left) = left.checked_sub(1) else {
+        *value = serde_json::Value::Null;
+        return 0;
+    };
     match value {
         serde_json::Value::String(text) if text.len() > TEXT_MAX => {
             *text = text.chars().take(TEXT_MAX).chain("…".chars()).collect();
+            left
         }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(shorten),
-        serde_json::Value::Object(fields) => fields.values_mut().for_each(shorten),
-        _ => {}
+        serde_json::Value::Array(items) => {
+            let rest = items.iter_mut().fold(left, |left, item| shorten(item, left));
+            items.truncate(LEAVES_MAX);
+            rest
+        }
+        serde_json::Value::Object(fields) => {
+            // What it is about stands in its own fields, not deep inside them.
+            let (plain, nested): (Vec<_>, Vec<_>) =
+                fields.values_mut().partition(|value| !value.is_array() && !value.is_object());
+            plain.into_iter().chain(nested).fold(left, |left, value| shorten(value, left))
+        }
+        _ => left,
     }
 }
 
@@ -120,6 +136,21 @@ mod tests {
         record(dir.path(), payload.to_string().as_bytes(), 5);
         let text = std::fs::read_to_string(dir.path().join("hooks.jsonl")).unwrap();
         assert!(text.len() < 10_000 && text.contains("PostToolUse"));
+    }
+
+    #[test]
+    fn a_payload_of_a_million_small_values_is_cut_as_well() {
+        let payload = serde_json::json!({
+            "input": { "numbers": vec![7; 1 << 20] }, "hook_event_name": "PreToolUse", "tool_use_id": "t1",
+        });
+        let line = line(payload.to_string().as_bytes(), 5);
+        assert!(line.len() < 4_000, "{}", line.len());
+        let kept: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let fields = &kept["payload"];
+        assert_eq!(
+            (&fields["hook_event_name"], &fields["tool_use_id"]),
+            (&"PreToolUse".into(), &"t1".into())
+        );
     }
 
     #[test]
