@@ -82,6 +82,9 @@ fn judge_in(
     at: At,
 ) -> Judged {
     let before = Arc::clone(change.before());
+    // Of two looks of the same millisecond nobody knows which saw the later screen: the one that is judged first counts,
+    // and the other is taken again.
+    let at = if change.record.memory.observed_at == Some(at) { At(at.0 - 1) } else { at };
     let mut troubles: Vec<(&'static str, String)> = Vec::new();
     troubles.extend(change.trouble().map(|why| ("state_read_error", why.to_owned())));
     let record = &change.record;
@@ -331,6 +334,13 @@ mod tests {
         assert_eq!(third.1, second.1);
         assert_ne!(fourth.1, third.1);
         assert_eq!(fourth.0.record.memory.observed_at, Some(At(60_100 + KEPT_MS.cast_signed())));
+    }
+
+    #[test]
+    fn of_two_looks_of_the_same_millisecond_the_one_that_is_judged_first_counts() {
+        let looks = judged_at(&[60_000, 60_000, 60_001]);
+        let stale: Vec<bool> = looks.iter().map(|(judged, _)| judged.outcome.stale).collect();
+        assert_eq!(stale, [false, true, false]);
     }
 
     #[test]

@@ -364,6 +364,10 @@ impl<'a> Observer<'a> {
         let session = self.engine.describe(sighting, judged, true);
         let state = session.state;
         self.files.watch_files(name, judged.files.clone());
+        if judged.outcome.stale && state != StateName::Exited {
+            // Somebody else's look counts, which may not have seen what this one was for.
+            self.bell.wake(name, Reason::Request);
+        }
         if let Some(row) = &sighting.pane {
             self.watch_server(row.server_pid);
         }
