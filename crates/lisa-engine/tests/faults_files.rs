@@ -180,7 +180,7 @@ fn a_pipe_in_place_of_any_file_of_a_session_hangs_nobody() {
 fn leave_ended(lab: &Lab, count: usize) {
     let engine = lab.engine();
     engine.spawn(&command("model", &["true"])).unwrap();
-    wait_for(&engine, "model", "exited");
+    assert!(until(SHORT, || status(&engine, "model").state == StateName::Exited));
     let sessions = lab.config.state_dir.join("sessions");
     let text = |file: &str| std::fs::read_to_string(sessions.join("model").join(file)).unwrap();
     let run = serde_json::from_str::<serde_json::Value>(&text("meta.json")).unwrap()["run_id"].clone();
@@ -188,7 +188,8 @@ fn leave_ended(lab: &Lab, count: usize) {
     let (meta, state, lock) = (text("meta.json"), text("state.json"), text("lock"));
     for number in 0..count {
         let (name, own) = (format!("old-{number:05}"), format!("{:0>1$}", number, run.len()));
-        let directory = sessions.join(&name);
+        // Made aside and moved there in one step: somebody may be watching.
+        let directory = lab.path().join(&name);
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let renamed = |text: &str| text.replace("\"model\"", &format!("\"{name}\"")).replace(&run, &own);
         let mut meta: serde_json::Value = serde_json::from_str(&renamed(&meta)).unwrap();
@@ -196,6 +197,7 @@ fn leave_ended(lab: &Lab, count: usize) {
         std::fs::write(directory.join("meta.json"), meta.to_string()).unwrap();
         std::fs::write(directory.join("state.json"), renamed(&state)).unwrap();
         std::fs::write(directory.join("lock"), renamed(&lock)).unwrap();
+        std::fs::rename(&directory, sessions.join(&name)).unwrap();
     }
     assert_eq!(kill(lab, "model").done, "killed");
 }
