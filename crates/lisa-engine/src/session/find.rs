@@ -41,8 +41,9 @@ impl Sighting {
 
     /// Whether somebody is starting it right now.
     pub fn starting(&self) -> bool {
+        // By its pane, not by its process: that may have ended before it could be written down.
         self.pane.is_none()
-            && self.meta.pane.is_none()
+            && self.meta.pane_id.is_none()
             && self.meta.starter.is_some_and(crate::process::Identity::alive)
     }
 }
