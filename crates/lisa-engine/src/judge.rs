@@ -5,6 +5,7 @@
 use crate::{
     api::{EventKind, TurnOutcome},
     disk::Lock,
+    error::Error,
     observation::{At, Observation},
     observe::{self, Before, Screens},
     profile::Profile,
@@ -32,6 +33,8 @@ pub struct Judged {
     pub files: Vec<PathBuf>,
     /// Whether the session was removed while it was looked at.
     pub gone: bool,
+    /// Why what the look found could not be written down.
+    pub unwritten: Option<Error>,
 }
 
 /// Looks at everything but the screen, judges, and writes down what came of it.
@@ -71,7 +74,8 @@ pub fn ended(session: &Sighting, at: At, writer: Writer<'_>) -> Option<Judged> {
         .filter(|_| record.outbox.is_empty() || writer.is_told(session, &record))?;
     let outcome = Outcome::again(verdict, record.memory.clone());
     let observation = Observation::none(at, session.meta.started_at, &session.meta.run_id, session.meta.mode);
-    Some(Judged { outcome, observation, record: Record::clone(&record), files: Vec::new(), gone: false })
+    let record = Record::clone(&record);
+    Some(Judged { outcome, observation, record, files: Vec::new(), gone: false, unwritten: None })
 }
 
 fn judge_in(
@@ -107,6 +111,7 @@ fn judge_in(
         (false, true) => change.commit_and_remove(),
         (false, false) => change.commit_look(at),
     };
+    let mut unwritten = None;
     let record = match done {
         Ok(Changed { record, untold }) => {
             troubles.extend(untold.map(|error| ("events_write_error", error.to_string())));
@@ -116,13 +121,14 @@ fn judge_in(
         Err(error) => {
             outcome.verdict = unrecorded("state_write", error.to_string(), at);
             troubles.push(("state_read_error", error.to_string()));
+            unwritten = Some(error);
             Record::clone(&before)
         }
     };
     for (name, why) in &troubles {
         outcome.signals.note_error(name, why);
     }
-    Judged { outcome, observation: look.observation, record, files: look.files, gone }
+    Judged { outcome, observation: look.observation, record, files: look.files, gone, unwritten }
 }
 
 /// A session that somebody is making.
@@ -160,7 +166,7 @@ fn judged_apart(session: &Sighting, profile: &Profile, screens: Screens, at: At,
     let look = observe::look(session, profile, before, screens, at);
     let mut outcome = step(profile, record.memory.clone(), &look.observation);
     outcome.verdict = verdict;
-    Judged { outcome, observation: look.observation, record, files: look.files, gone: false }
+    Judged { outcome, observation: look.observation, record, files: look.files, gone: false, unwritten: None }
 }
 
 fn millis(long: Duration) -> u64 {

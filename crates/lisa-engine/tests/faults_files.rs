@@ -221,3 +221,17 @@ fn sessions_that_ended_long_ago_are_left_out_of_lists_and_removed_bit_by_bit_and
     assert_eq!(engine.names().unwrap().len(), before + 1 - 5);
     assert_eq!(status(&engine, "alive").name, "alive");
 }
+
+#[test]
+fn a_session_that_ended_longer_ago_than_sessions_are_kept_is_removed_however_few_there_are() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    engine.spawn(&command("alive", &["sleep", "600"])).unwrap();
+    leave_ended(&lab, 3);
+    for name in ["old-00001", "alive"] {
+        let directory = std::fs::File::open(lab.config.state_dir.join("sessions").join(name)).unwrap();
+        directory.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    }
+    engine.spawn(&command("new", &["sleep", "600"])).unwrap();
+    assert_eq!(engine.names().unwrap(), ["alive", "new", "old-00000", "old-00002"]);
+}

@@ -95,7 +95,11 @@ impl<'a> Driver<'a> {
             }
             look = self.engine.look_at(&self.name)?;
         }
-        Ok(look)
+        // What cannot be written down is not acted on.
+        match look.1.unwritten.take() {
+            Some(error) => Err(error),
+            None => Ok(look),
+        }
     }
 
     /// Looks at the session again and again until `found` finds something, or the time is over.

@@ -129,7 +129,12 @@ impl Engine {
         let store = self.store()?;
         let mut removed = 0;
         // Directories of the last minutes are never old, whatever a clock that was set says of them.
-        for name in self.kept()?.older.iter().rev().take(most) {
+        let kept = self.kept()?;
+        let age = |name: &String| {
+            store.changed(name).and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
+        };
+        let expired = kept.names.iter().filter(|name| age(name) > self.config().ended_max_age);
+        for name in kept.older.iter().rev().chain(expired).take(most) {
             let Some((folder, meta)) = store.load(name).ok().flatten() else { continue };
             let pane = find::pane_of(self.tmux(), &meta)?;
             let session = Sighting { folder, meta, pane };

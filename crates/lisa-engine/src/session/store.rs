@@ -109,8 +109,7 @@ impl Store {
         let names = self.names()?;
         let (mut kept, others): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| live.contains(name));
-        let age =
-            |name: &String| fs::metadata(self.sessions().join(name)).and_then(|found| found.modified()).ok();
+        let age = |name: &String| self.changed(name);
         let mut dated: Vec<(Option<SystemTime>, String)> =
             others.into_iter().map(|name| (age(&name), name)).collect();
         dated.sort_by(|a, b| b.cmp(a));
@@ -118,6 +117,11 @@ impl Store {
         kept.extend(others.by_ref().take(keep));
         kept.sort();
         Ok(Kept { names: kept, older: others.collect() })
+    }
+
+    /// When something last changed in a session's directory; `None` where that is not known.
+    pub fn changed(&self, name: &str) -> Option<SystemTime> {
+        fs::metadata(self.sessions().join(name)).and_then(|found| found.modified()).ok()
     }
 
     /// Removes what a process that was killed while it removed sessions has left; says how many folders those were.
