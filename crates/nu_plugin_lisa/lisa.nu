@@ -1,19 +1,19 @@
-# Lisa for every day: who waits, a segment for your prompt, and a live table.
+# Everyday commands for Lisa: who is waiting, a prompt segment, and a live dashboard.
 #
-# The commands stand on the plugin, so add that first. Then install this file with one command:
+# The commands need the plugin, so add that first. Then install this file with one command:
 #
 #   mkdir ($nu.user-autoload-dirs | first); cp lisa.nu ($nu.user-autoload-dirs | first)
 #
-# or, to try it in one shell only: use lisa.nu *
+# To try it in one shell only: use lisa.nu *
 #
-# A right prompt with counts:
+# To show counts in the right prompt:
 #
 #   $env.PROMPT_COMMAND_RIGHT = {|| lisa prompt-segment }
 
-# A module inside the file: an autoload folder has its files sourced, and what is not exported stays in here.
+# A module, because Nushell sources the files in an autoload directory: the helpers below stay private.
 module lisa-for-every-day {
-    # List the sessions that need you, the longest idle first, with what each asks and what can be answered.
-    @example "See who needs you" { lisa waiting }
+    # List the sessions that need you, longest idle first, with each prompt and its options.
+    @example "Show who needs you" { lisa waiting }
     @example "Allow everything that is asked" { lisa waiting | where prompt != null | lisa session answer --choice allow_once }
     export def "lisa waiting" []: nothing -> table {
         let rows = (
@@ -23,14 +23,14 @@ module lisa-for-every-day {
             | insert asks {|row| asks $row.prompt }
             | insert options {|row| $row.prompt?.options? | default [] | each {|o| $"($o.key) ($o.label)" } | str join ", " }
         )
-        # A name that Lisa made is too long to stand first: nothing after it would fit.
+        # A generated name is too long for the first column: nothing after it would fit.
         let first = (if ($rows | any {|row| ($row.name | str length) > 20 }) { [idle asks name] } else { [name idle asks] })
         $rows | select ...$first options state agent prompt project cwd
     }
 
-    # Say in a few words how the sessions stand, for a prompt: `1 waiting, 2 working`. Empty when there is none.
+    # Return a summary for the shell prompt, such as `1 waiting, 2 working`. Empty if there are no sessions.
     #
-    # It never fails: a prompt that shows an error is worse than one that shows nothing.
+    # It never fails: an empty segment is better than an error in the prompt.
     @example "Show it on the right" { $env.PROMPT_COMMAND_RIGHT = {|| lisa prompt-segment } }
     export def "lisa prompt-segment" [
         --plain # Without colours.
@@ -43,22 +43,22 @@ module lisa-for-every-day {
         | str join ', '
     }
 
-    # Draw the sessions as a table that keeps itself up to date, those that need you first. `q` or Ctrl-C ends it.
-    @example "Follow everything" { lisa dashboard }
+    # Show a live table of sessions, those that need you first. `q` or Ctrl-C quits.
+    @example "Follow all sessions" { lisa dashboard }
     @example "Follow one agent, twice a second" { lisa dashboard --agent claude --interval 500ms }
     export def "lisa dashboard" [
         --agent (-a): string # Only sessions of this agent.
         --project (-p): string # Only sessions of this project.
-        --interval (-i): duration = 1sec # How often to draw.
-        --once # Draw once and return the table as text.
+        --interval (-i): duration = 1sec # How often to redraw.
+        --once # Draw once and return the table as a string.
     ]: nothing -> any {
         if $once { return (draw $agent $project) }
-        # A screen of its own, so that what was there comes back afterwards.
+        # The alternate screen, so that the previous contents come back afterwards.
         print --no-newline $"\e[?1049h(ansi cursor_off)(ansi clear_entire_screen)"
         let ended = (
             try {
                 loop {
-                    # From the top left over what is there, and only then the rest away: no flicker.
+                    # Overwrite from the top left, then erase the rest, to avoid flicker.
                     let frame = (draw $agent $project | lines | each { $"($in)(ansi erase_line_from_cursor_to_end)" } | str join "\n")
                     print --no-newline $"(ansi home)($frame)(ansi clear_screen_from_cursor_to_end)"
                     if (ends $interval) { break }
@@ -69,7 +69,7 @@ module lisa-for-every-day {
         if $ended != null and $ended.msg !~ 'nterrupted' { error make $ended.raw }
     }
 
-    # Waits for the next drawing, and says whether somebody has ended it: `q`, Escape, or Ctrl-C, which is a key here.
+    # Waits until the next redraw. Returns whether the user quit with `q`, Escape or Ctrl-C (a key event here).
     def ends [interval: duration]: nothing -> bool {
         if not (is-terminal --stdin) {
             sleep $interval
@@ -79,7 +79,7 @@ module lisa-for-every-day {
         $event.type? == key and ($event.code in [q esc] or ($event.code == c and 'keymodifiers(control)' in $event.modifiers))
     }
 
-    # One picture of the dashboard, made to fit the terminal.
+    # Renders the dashboard to fit the terminal.
     def draw [agent, project]: nothing -> string {
         let size = (term size)
         let rank = {needs_you: 0, delivered: 1, autonomous: 2}
@@ -91,7 +91,7 @@ module lisa-for-every-day {
         let counts = (counts $rows | each {|part| $"(ansi $part.color)($part.count) ($part.word)(ansi reset)" } | str join ', ')
         let title = $"(ansi attr_bold)Lisa(ansi reset)  (date now | format date '%H:%M:%S')  ($counts)"
         if ($rows | is-empty) { return $"($title)\nNo sessions." }
-        # The title, the table's three lines and its heading, and what is said below it.
+        # Minus the title, the table's three lines and its header, and the footer.
         let room = ([($size.rows - 6) 1] | math max)
         let shown = ($rows | first $room | each {|row| {
             name: (short $row.name $row.tag)
@@ -101,7 +101,7 @@ module lisa-for-every-day {
             asks: (asks $row.prompt | default '')
             paint: (color $row)
         }})
-        # What is asked matters most: in a narrow terminal the agent makes room for it, then the beginning of long names.
+        # The prompt is most important: in a narrow terminal, drop the agent column, then shorten long names.
         let tight = ($shown | reject agent | update name { str replace --regex '^lisa-.+-\d{6}-(?=\d{6}-\d{3}…)' '…' })
         let fitting = ([$shown ($shown | reject agent)] | where (room $it $size.columns) >= 24 | append [$tight] | first)
         let left = ([(room $fitting $size.columns) 4] | math max)
@@ -118,15 +118,15 @@ module lisa-for-every-day {
         $"($title)\n($table)\n(ansi attr_dimmed)($below)(ansi reset)"
     }
 
-    # How many characters a table of these columns leaves for what is asked.
+    # The width left for the column `asks` next to the other columns.
     def room [rows, columns: int]: nothing -> int {
-        # Three characters between two columns, two at each end.
+        # Borders: three characters between two columns, two at each end.
         $rows | reject asks paint | columns | reduce --fold ($columns - 4) {|column, left|
             $left - 3 - ($rows | get $column | each { into string | str length --grapheme-clusters } | append ($column | str length) | math max)
         }
     }
 
-    # How many sessions wait, work, are done or are lost.
+    # Counts sessions that are waiting, working, done or lost.
     def counts [rows]: nothing -> table {
         [
             {word: waiting, color: yellow, count: ($rows | where attention == needs_you | length)}
@@ -137,7 +137,7 @@ module lisa-for-every-day {
         | where count > 0
     }
 
-    # What a prompt is about, in one line: what the agent wants to run or touch, the question, or the dialog's title.
+    # A prompt in one line: the command or file, the question, or the dialog's title.
     def asks [prompt]: nothing -> any {
         if $prompt == null { return null }
         let about = ($prompt.command | default $prompt.file)
@@ -145,20 +145,20 @@ module lisa-for-every-day {
         $prompt.body | lines | where $it ends-with '?' | get 0? | default $prompt.title
     }
 
-    # A name to look at. Of one that Lisa made, as much as is unique, which commands that read take too, and its tag.
+    # A short name for display: a generated name becomes its unique prefix (which read-only commands accept) and its tag.
     def short [name: string, tag]: nothing -> string {
         let made = ($name | parse --regex '^(?<unique>lisa-.+-\d{6}-\d{6}-\d{3})\d{6}-' | get 0?)
         if $made == null { return $name }
         $"($made.unique)…($tag)"
     }
 
-    # A text of at most this many characters.
+    # Truncates text to this many characters.
     def cut [text: string, most: int]: nothing -> string {
         if ($text | str length --grapheme-clusters) <= $most { return $text }
         $"($text | str substring --grapheme-clusters 0..($most - 2))…"
     }
 
-    # A duration in its largest unit.
+    # Rounds a duration down to its largest unit.
     def rounded [idle: duration]: nothing -> duration {
         let unit = ([1day 1hr 1min] | where $it <= $idle | get 0? | default 1sec)
         ($idle // $unit) * $unit

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Draws what a terminal shows as a PNG.
+"""Renders a terminal screen as a PNG.
 
-The pictures of the documentation, docs/nu-*.png, are made by one command after `cargo build -p nu_plugin_lisa -p
-demo-agent`; it runs a Nushell in a terminal, with a Lisa of its own and sessions of the demo agent:
+After `cargo build -p nu_plugin_lisa -p demo-agent`, this command makes the pictures in the documentation
+(docs/nu-*.png). It runs Nushell in a terminal, with its own state and tmux server and sessions of the demo agent:
 
     crates/nu_plugin_lisa/screenshot.py --docs
 
-Other pictures: of a capture with its escape sequences (`tmux capture-pane -e -p`) from a file or standard input, or of
-what a Nushell shows after some commands, with the sessions of whoever calls:
+It can also render a capture with escape sequences (`tmux capture-pane -e -p`) from a file or standard input, or the
+screen of Nushell after some commands, with your own sessions:
 
     tmux capture-pane -e -p -t nu | crates/nu_plugin_lisa/screenshot.py sessions.png --title 'nu'
     crates/nu_plugin_lisa/screenshot.py sessions.png --size 100x20 --run 'lisa session list'
 
-Nushell is taken from LISA_TEST_NU or target/tools (`cargo xtask setup nu`), the plugin from target/debug or --plugin.
-Pillow is installed into target/tools/pillow if Python does not have it; the font is DejaVu Sans Mono.
+Nushell is LISA_TEST_NU or the one in target/tools (`cargo xtask setup nu`); the plugin is from target/debug or --plugin.
+If Python has no Pillow, it's installed into target/tools/pillow. The font is DejaVu Sans Mono.
 """
 
 import argparse
@@ -52,7 +52,7 @@ ESCAPE = re.compile(r"\x1b\[([0-9;:]*)([A-Za-z])|\x1b\].*?(?:\x07|\x1b\\)|\x1b[(
 
 
 def color(number):
-    """One of the 256 colours."""
+    """The RGB value of one of the 256 colours."""
     if number < 16:
         return PALETTE[number]
     if number < 232:
@@ -63,7 +63,7 @@ def color(number):
 
 
 class Style:
-    """What the last escape sequences say about the next character."""
+    """The style of the next character."""
 
     def __init__(self):
         self.reset()
@@ -106,7 +106,7 @@ class Style:
 
 
 def cells(line, style):
-    """Characters with their columns and looks. `style` goes on from line to line, as tmux writes it."""
+    """Characters with their columns and styles. `style` carries over from line to line, as tmux writes it."""
     column, at = 0, 0
     while at < len(line):
         if match := ESCAPE.match(line, at):
@@ -154,7 +154,7 @@ def draw(capture, path, columns, title, scale):
 
 
 def shell(plugin):
-    """The command line of a Nushell with the plugin and nothing else."""
+    """The command line of a Nushell with only the plugin."""
     nu = os.environ.get("LISA_TEST_NU") or next(
         iter(glob.glob(str(ROOT / "target/tools/nushell-*/node_modules/@nushell/*/bin/nu"))), "nu"
     )
@@ -162,13 +162,13 @@ def shell(plugin):
 
 
 def end_server(socket):
-    """Ends a tmux server by its process."""
+    """Stops a tmux server by killing its process."""
     asked = subprocess.run(["tmux", "-S", socket, "display-message", "-p", "#{pid}"], capture_output=True, text=True)
     if not asked.stdout.strip():
         return
     pid = int(asked.stdout)
     os.kill(pid, signal.SIGTERM)
-    # What ran in it still writes below the folder that is removed next.
+    # Processes in it may still write to the directory that is removed next.
     for _ in range(100):
         try:
             os.kill(pid, 0)
@@ -178,13 +178,13 @@ def end_server(socket):
 
 
 def live(commands, size, env, plugin, wait, setup=""):
-    """What an interactive Nushell shows after the commands."""
+    """The screen of an interactive Nushell after some commands."""
     columns, rows = size
     setup = (
         "$env.config.show_banner = false; $env.PROMPT_COMMAND = {|| ''}; $env.PROMPT_COMMAND_RIGHT = ''; "
         "$env.PROMPT_INDICATOR = $'(ansi green_bold)> (ansi reset)'; " + setup
     )
-    # A terminal of its own also where this runs inside another tmux, with every colour that Nushell has.
+    # Its own terminal even inside another tmux, with all of Nushell's colours.
     env = {name: value for name, value in env.items() if not name.startswith("TMUX")}
     with tempfile.TemporaryDirectory() as folder:
         socket = f"{folder}/terminal"
@@ -200,14 +200,14 @@ def live(commands, size, env, plugin, wait, setup=""):
             shown = subprocess.run([*tmux, "capture-pane", "-e", "-p"], check=True, capture_output=True, text=True)
         finally:
             end_server(socket)
-    # The prompt that waits for more, and the empty lines below it, are no part of the picture.
+    # The last prompt and the empty lines below it are left out of the picture.
     kept = shown.stdout.rstrip("\n").split("\n")
     while kept and ESCAPE.sub("", kept[-1]).strip() in ("", ">"):
         kept.pop()
     return "\n".join(kept)
 
 
-# The sessions in the pictures of the documentation, and the pictures.
+# The sessions and the pictures of the documentation.
 SESSIONS = {
     "fix-login": "!permission Bash rm -rf build",
     "docs": "!say The guide is up to date.",
@@ -244,7 +244,7 @@ def docs(plugin, wait, scale):
                 done = "--until attention" if name != "api-tests" else "--until working"
                 script = f"{spawn} | ignore; lisa session monitor {name} {done} --timeout 60sec | ignore"
                 subprocess.run([*shell(plugin), "-c", script], check=True, env=env)
-            # Until none of them was started just now.
+            # Wait until all of them have started.
             time.sleep(12)
             for name, (commands, size) in PICTURES.items():
                 capture = live(commands, size, env, plugin, wait, f"use {ROOT}/crates/nu_plugin_lisa/lisa.nu *")
@@ -256,14 +256,14 @@ def docs(plugin, wait, scale):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("png", nargs="?")
-    parser.add_argument("capture", nargs="?", help="a file with a capture; standard input unless said")
+    parser.add_argument("capture", nargs="?", help="a file with a capture (default: standard input)")
     parser.add_argument("--docs", action="store_true", help="make the pictures of the documentation")
     parser.add_argument("--run", action="append", default=[], help="a command to run in a Nushell; may be repeated")
-    parser.add_argument("--setup", default="", help="Nushell code to run before, unseen")
-    parser.add_argument("--size", default="100x30", help="columns x rows of that terminal")
-    parser.add_argument("--wait", type=float, default=2.0, help="seconds to give each command")
-    parser.add_argument("--plugin", default=ROOT / "target/debug/nu_plugin_lisa", help="the plugin's program")
-    parser.add_argument("--title", default="", help="a title bar with this text")
+    parser.add_argument("--setup", default="", help="Nushell code to run first, without showing it")
+    parser.add_argument("--size", default="100x30", help="terminal size in columns x rows")
+    parser.add_argument("--wait", type=float, default=2.0, help="seconds to wait after each command")
+    parser.add_argument("--plugin", default=ROOT / "target/debug/nu_plugin_lisa", help="the plugin executable")
+    parser.add_argument("--title", default="", help="text of the title bar")
     parser.add_argument("--scale", type=int, default=2)
     args = parser.parse_args()
     if args.docs:

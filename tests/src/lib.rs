@@ -11,7 +11,6 @@ pub mod model_server;
 pub mod parents;
 pub mod person;
 pub mod play;
-pub mod programs;
 pub mod record;
 pub mod report;
 pub mod table;

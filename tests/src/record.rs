@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use lisa_engine::engine::{Cancel, Engine};
-use lisa_engine::recording::Truth;
+use lisa_engine::classify::recording::Truth;
+use lisa_engine::{engine::Engine, watch::Cancel};
 use serde_json::Value;
 
 use crate::agents::AgentKind;

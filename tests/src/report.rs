@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use test_support::programs;
 
 use crate::agents::AgentKind;
 use crate::hands::Through;
 use crate::lab::{Judgement, Lab};
 use crate::play::Scene;
-use crate::programs;
 use crate::truth::{Delay, Lie, Span};
 
 /// The variable that makes failures of scenarios data only, for agents that nobody has recorded yet.
@@ -111,9 +111,13 @@ impl Played {
     }
 }
 
-/// This run of the tests: all test programs that one cargo starts belong to one.
+/// The variable that names a run of the tests, so that what an earlier run has left is not taken for its own.
+pub const RUN: &str = "LISA_TESTS_RUN";
+
+/// This run of the tests: all programs that one `cargo xtask test` starts belong to one, else those of one cargo.
 pub fn run() -> u32 {
-    std::os::unix::process::parent_id()
+    let named = std::env::var(RUN).ok().and_then(|run| run.parse().ok());
+    named.unwrap_or_else(std::os::unix::process::parent_id)
 }
 
 /// Whether failures of scenarios are data only.

@@ -4,8 +4,8 @@
 //! from the screen. So it is right even where Lisa is wrong.
 
 use lisa_engine::api::Session;
-use lisa_engine::recording::Truth;
-use lisa_engine::words::{StateName, Status};
+use lisa_engine::api::words::{StateName, Status};
+use lisa_engine::classify::recording::Truth;
 use serde::{Deserialize, Serialize};
 
 use crate::model_server::{Asker, End, Exchange, Step};

@@ -10,18 +10,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use lisa_engine::api::words::StateName;
 use lisa_engine::api::{Event, EventKind, ReadRequest, SpawnRequest, View};
 use lisa_engine::process::Identity;
 use lisa_engine::watch::journal::Journal;
-use lisa_engine::words::StateName;
 use lisa_tests::agents::{Agent, AgentKind};
 use lisa_tests::lab::{Lab, LabOptions, lisa_mcp, until};
 use lisa_tests::model_server::{Match, Reply, Scenario, Source, Step, exchanges};
 use lisa_tests::parents::{self, Call, DONE, KIDS, Kid, LOST, TASK};
 use serde_json::{Value, json};
 
-/// A release of Claude Code whose interactive mode takes a wait as a task; the pinned one does not know tasks.
-const WITH_TASKS: &str = "2.1.325";
 /// How long a parent may take for the whole of it, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(100);
 /// What Codex does not give a server unless it is told to, and what the children of these tests need.
@@ -64,7 +62,7 @@ fn install(lab: &Lab, words: &[&str]) {
 
 /// Runs the parent without a terminal to its end.
 fn run(lab: &Lab, words: &[&str]) {
-    let agent = Agent::for_test(lab.kind).unwrap().unwrap();
+    let agent = Agent::for_test(lab.kind).unwrap();
     let said = tempfile::NamedTempFile::new().unwrap();
     let errors = Stdio::from(said.reopen().unwrap());
     let mut parent =
@@ -166,7 +164,7 @@ fn permission(calls: &[Call], kid: &Kid) -> Option<Value> {
 fn check_journal(lab: &Lab, calls: &[Call]) {
     let journal = Journal::open(lab.engine().config()).unwrap();
     for kid in &KIDS {
-        let events = journal.read(0, 500, |event| event.session == kid.name).unwrap().events;
+        let events = journal.read(0, 500, |entry| entry.event.session == kid.name).unwrap().events;
         let asked = events.iter().position(|event| event.state == StateName::AwaitingPermission);
         let ready = events.iter().position(|event| event.state == StateName::Ready);
         assert!(asked.is_some() && asked < ready, "{} was called ready too early: {events:#?}", kid.name);
@@ -219,8 +217,7 @@ fn codex_without_a_terminal_drives_two_children() {
 #[test]
 fn claude_in_a_terminal_is_woken_when_a_wait_is_over() {
     let Some(lab) = lab(AgentKind::Claude) else { return };
-    let newer = Agent::release_for_test(AgentKind::Claude, WITH_TASKS).unwrap_or_else(|why| panic!("{why}"));
-    let Some(newer) = newer else { return };
+    let Some(newer) = Agent::with_tasks() else { return };
     install(&lab, &["--scope", "user"]);
     let words = [newer.program.to_str().unwrap(), TASK, "--allowedTools", "mcp__lisa"];
     let args = words.map(str::to_owned).to_vec();

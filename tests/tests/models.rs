@@ -31,7 +31,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 
 /// An agent with a home and a server, or nothing where agents cannot be had.
 fn stage(kind: AgentKind, scenario: Scenario) -> Option<(Agent, AgentHome, ModelServer)> {
-    let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"))?;
+    let agent = Agent::for_test(kind)?;
     let server = ModelServer::start(scenario).unwrap();
     let home = AgentHome::new(&server).unwrap();
     Some((agent, home, server))
@@ -237,7 +237,7 @@ fn both_agents_call_a_tool_of_an_mcp_server_by_the_same_script() {
         ],
     );
     for kind in [AgentKind::Claude, AgentKind::Codex] {
-        let Some(agent) = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}")) else { return };
+        let Some(agent) = Agent::for_test(kind) else { return };
         let server = ModelServer::start(scenario.clone()).unwrap();
         let script = tempfile::Builder::new().suffix(".cjs").tempfile().unwrap();
         std::fs::write(&script, ECHO_SERVER).unwrap();

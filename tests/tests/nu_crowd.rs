@@ -5,82 +5,30 @@
 
 use lisa_engine::{
     api::{EventKind, KillAllRequest, WatchRequest},
-    config::{Environment, Socket},
-    engine::{Caller, Engine},
-    tmux::{Cmd, Tmux},
+    config::Environment,
+    engine::Engine,
+    watch::Caller,
 };
-use lisa_tests::{hands::Mcp, person::Person, programs};
+use lisa_tests::{hands::Mcp, person::Person};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
+use test_support::{needs, place::Place, programs, tools};
 
 /// How long the crowd goes on.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_secs(30);
 
-/// A private place, with everything of Lisa's below it.
-struct Home {
-    dir: tempfile::TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        Self { dir: tempfile::Builder::new().prefix("lisa-").tempdir().unwrap() }
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.path().join("tmux")
-    }
-
-    fn env(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
-        let below = |name: &str| self.path().join(name).into_os_string();
-        let pairs = [
-            ("HOME", self.path().as_os_str().to_owned()),
-            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
-            ("LANG", "C.UTF-8".into()),
-            ("LISA_STATE_DIR", below("state")),
-            ("LISA_CONFIG_DIR", below("config")),
-            ("LISA_TMUX_SOCKET", below("tmux")),
-        ];
-        pairs.into_iter().map(|(name, value)| (name.into(), value))
-    }
-
-    fn engine(&self) -> Engine {
-        let caller = Caller {
-            env: Environment::from_pairs(self.env()),
-            cwd: self.path().to_owned(),
-            helper: vec![
-                programs::built("lisa-mcp", "lisa-mcp").unwrap().display().to_string(),
-                "helper".into(),
-            ],
-            policy: None,
-        };
-        Engine::open_resident(caller).unwrap()
-    }
-
-    fn server(&self) -> Option<u32> {
-        let tmux = Tmux::new(Socket::Path(self.socket()), &Environment::of_this_process()).unwrap();
-        let printed = tmux.call(&[Cmd::new("display-message").args(["-p", "#{pid}"])]).unwrap()?.remove(0);
-        String::from_utf8(printed.unwrap()).unwrap().trim().parse().ok()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let tmux = Tmux::new(Socket::Path(self.socket()), &Environment::of_this_process());
-        let gone = tmux.and_then(|tmux| tmux.end_server(SHORT));
-        assert!(matches!(gone, Ok(true)) || std::thread::panicking(), "the server did not end: {gone:?}");
-    }
+/// The engine of a process that stays, in a private place.
+fn engine(home: &Place) -> Engine {
+    let helper = vec![programs::built("lisa-mcp").unwrap().display().to_string(), "helper".into()];
+    let env = Environment::from_pairs(home.env());
+    Engine::open_resident(Caller { env, cwd: home.path().to_owned(), helper, policy: None }).unwrap()
 }
 
 /// `lisa watch` in a real nu, which writes down the cursor of each event.
@@ -90,14 +38,14 @@ struct Watching {
 }
 
 impl Watching {
-    fn start(home: &Home, since: u64) -> Self {
+    fn start(home: &Place, since: u64) -> Self {
         let seen = home.path().join("seen");
-        let plugins = format!("[{}]", programs::built("nu_plugin_lisa", "nu_plugin_lisa").unwrap().display());
+        let plugins = format!("[{}]", programs::built("nu_plugin_lisa").unwrap().display());
         let script = format!(
             "lisa watch --since {since} | each {{|event| $\"($event.cursor)\\n\" | save --append --raw {} }} | ignore",
             seen.display()
         );
-        let nu = Command::new(programs::nushell().unwrap())
+        let nu = Command::new(tools::program("nu").unwrap())
             .args(["-n", "--plugins", &plugins, "-c", &script])
             .env_clear()
             .envs(home.env())
@@ -170,14 +118,18 @@ fn drive(mcp: &Mcp, parent: usize, over: &AtomicBool) -> Work {
 
 #[test]
 fn four_processes_and_a_person_on_one_server_for_a_minute_and_nothing_dies_or_is_seen_twice() {
-    let home = Home::new();
-    programs::built("demo-agent", "lisa-demo-agent").unwrap();
-    let engine = home.engine();
-    let parents = [Mcp::start_in(home.env(), home.path()), Mcp::start_in(home.env(), home.path())];
+    needs!(tools::program("nu"));
+    let home = Place::new();
+    programs::demo_agent();
+    let engine = engine(&home);
+    let parents = [
+        Mcp::start_in(home.env().into_iter(), home.path()),
+        Mcp::start_in(home.env().into_iter(), home.path()),
+    ];
     // One that stays for the whole time, so that the person always finds somebody.
     parents[0].call("spawn_session", json!({"agent": "demo", "name": "stays", "wait_ready_s": 20})).unwrap();
     let since = engine.cursor().unwrap();
-    let server = home.server().unwrap();
+    let server = home.server_pid().unwrap();
     let watching = Watching::start(&home, since);
     let mut stream = engine.watch(&WatchRequest { since: Some(since), ..WatchRequest::default() }).unwrap();
     let over = AtomicBool::new(false);
@@ -203,14 +155,14 @@ fn four_processes_and_a_person_on_one_server_for_a_minute_and_nothing_dies_or_is
         while began.elapsed() < LONG && drivers.iter().all(|driver| !driver.is_finished()) {
             let next = stream.next(Duration::from_millis(200)).unwrap();
             streamed.extend(next.map(|event| event.cursor));
-            assert_eq!(home.server(), Some(server), "the tmux server died, with every agent in it");
+            assert_eq!(home.server_pid(), Some(server), "the tmux server died, with every agent in it");
         }
         over.store(true, Ordering::SeqCst);
         let work: Vec<Work> = drivers.into_iter().map(|driver| driver.join().unwrap()).collect();
         (work, person.join().unwrap())
     });
     println!("{work:?}, {visits} visits");
-    assert_eq!(home.server(), Some(server), "the tmux server died, with every agent in it");
+    assert_eq!(home.server_pid(), Some(server), "the tmux server died, with every agent in it");
     assert!(work.iter().all(|work| work.killed > 3) && visits > 5, "{work:?}, {visits} visits");
     engine.kill_all(&KillAllRequest { force: true, ..KillAllRequest::default() }).unwrap();
     let mut all = engine.watch(&WatchRequest { since: Some(since), ..WatchRequest::default() }).unwrap();

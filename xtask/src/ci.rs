@@ -1,33 +1,42 @@
 //! `cargo xtask ci`: what the build server runs, in one command, as strictly.
 
-use crate::{
-    context::{Context, refuse_unknown},
-    failure::Result,
-};
+use crate::{context::Context, failure::Result, setup, test};
+
+/// The arguments of `ci`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// List what would be run
+    #[arg(long)]
+    list: bool,
+}
 
 /// One part of what the build server runs.
 struct Part {
-    line: &'static [&'static str],
+    name: &'static str,
     why: &'static str,
-    run: fn(&Context, &[String]) -> Result<()>,
+    run: fn(&Context) -> Result<()>,
 }
 
 const PARTS: &[Part] = &[
-    Part { line: &["setup"], why: "a machine that has only Rust, git and npm", run: crate::tools::command },
-    Part { line: &["test"], why: "every group; what is skipped has failed", run: crate::test::command },
+    Part {
+        name: "setup",
+        why: "a machine that has only Rust, git and npm",
+        run: |context| setup::command(context, &setup::Arguments::default()),
+    },
+    Part {
+        name: "test",
+        why: "every group; what is skipped has failed",
+        run: |context| test::command(context, &test::Arguments::default()),
+    },
 ];
 
 /// `cargo xtask ci`.
-pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    refuse_unknown(&words, &["--list"])?;
+pub(crate) fn command(context: &Context, arguments: &Arguments) -> Result<()> {
     let strict = context.strictly();
     for part in PARTS {
-        let line = part.line.join(" ");
-        println!("CI=true cargo xtask {line:8} # {}", part.why);
-        if !words.contains(&"--list") {
-            let rest: Vec<String> = part.line.iter().skip(1).map(|word| (*word).to_owned()).collect();
-            (part.run)(&strict, &rest)?;
+        println!("CI=true cargo xtask {:8} # {}", part.name, part.why);
+        if !arguments.list {
+            (part.run)(&strict)?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! of the documentation needs no build of the engine.
 
 use crate::{
-    context::{Context, refuse_unknown},
+    context::Context,
     failure::{Failure, Result},
 };
 use std::fs;
@@ -25,10 +25,16 @@ pub(crate) struct Variable {
     what: String,
 }
 
+/// The arguments of `docs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Fail if something is not up to date, and write nothing
+    #[arg(long)]
+    check: bool,
+}
+
 /// `cargo xtask docs`.
-pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    refuse_unknown(&words, &["--check"])?;
+pub(crate) fn command(context: &Context, arguments: &Arguments) -> Result<()> {
     let path = context.root.join(README);
     let read =
         |path: &std::path::Path| fs::read_to_string(path).map_err(|error| Failure::io("read", path, &error));
@@ -38,7 +44,7 @@ pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
         println!("{README} is up to date");
         return Ok(());
     }
-    if words.contains(&"--check") {
+    if arguments.check {
         return Err(Failure::new(format!("{README} is not up to date")).hint("run `cargo xtask docs`"));
     }
     fs::write(&path, new).map_err(|error| Failure::io("write", &path, &error))?;

@@ -1,13 +1,13 @@
-//! The agent itself: what it is doing, and what a key, a result from outside or the passing of time change.
+//! The agent's state machine: input, external events and time in, effects out.
 //!
-//! No input or output happens here and the clock is an argument, so whole conversations run in unit tests.
+//! It does no IO and gets the time as an argument, so whole conversations run in unit tests.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::dialog::{By, Dialog, Kind, Menu, Press, Reply};
+use crate::dialog::{AnsweredBy, Dialog, DialogKey, Kind, Menu, Reply};
 use crate::draft::Draft;
 use crate::effect::{Effect, fnv1a64};
 use crate::input::{Input, Key};
@@ -23,18 +23,18 @@ const NOTIFY_DIALOG: Duration = Duration::from_secs(6);
 const NOTIFY_IDLE: Duration = Duration::from_secs(60);
 const MODELS: [&str; 3] = ["demo-large", "demo-small", "demo-nano"];
 
-/// How the agent was started.
+/// The agent's configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// The working folder.
+    /// The working directory.
     pub cwd: String,
-    /// The own arguments.
+    /// The process's arguments.
     pub argv: Vec<String>,
     /// The model's name.
     pub model: String,
     /// The session's id.
     pub session: String,
-    /// This session is resumed, with so many turns behind it.
+    /// The number of previous turns, if this session was resumed.
     pub resumed: Option<usize>,
     /// Start-up dialogs.
     pub ask_trust: bool,
@@ -42,48 +42,48 @@ pub struct Config {
     pub ask_login: bool,
     /// Permissions are not asked, after a warning.
     pub dangerous: bool,
-    /// No screen: dialogs cannot be answered.
+    /// Runs without a screen, so dialogs cannot be answered.
     pub headless: bool,
-    /// Somebody listens to hooks.
+    /// Whether there are hooks.
     pub hooks: bool,
-    /// The hook `PermissionRequest` may decide.
+    /// Whether the hook `PermissionRequest` may decide.
     pub hook_decides: bool,
-    /// Enter at the end of a burst becomes a line break.
+    /// Whether Enter at the end of a burst becomes a line break.
     pub burst: bool,
-    /// Characters per second of an answer; 0 is all at once.
+    /// Characters per second of an answer; 0 means all at once.
     pub stream_cps: u32,
-    /// Frames per second of the spinner; 0 stands still.
+    /// Frames per second of the spinner; 0 means no animation.
     pub spinner_hz: u32,
-    /// Steps of the coming turns.
+    /// Steps of the next turns.
     pub script: VecDeque<Vec<Step>>,
-    /// The prompt to begin with.
+    /// The first prompt.
     pub prompt: Option<String>,
 }
 
-/// What comes from outside, besides keys.
+/// An event from outside, other than input.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
-    /// A hook decided, or had nothing to say.
+pub enum ExternalEvent {
+    /// A hook ended, with or without a decision.
     Decided {
-        /// Which question it was.
+        /// The token of the request.
         token: u64,
-        /// The hook's answer.
+        /// The hook's decision, if any.
         decision: Option<Value>,
     },
     /// A command ended.
     Ran {
-        /// Which run it was.
+        /// The token of the run.
         token: u64,
         /// What it printed.
         output: String,
-        /// Its exit code; none if a signal ended it.
+        /// The exit code; `None` after a signal.
         code: Option<i32>,
     },
     /// A background process ended.
     BackgroundEnded,
 }
 
-/// What the state file says.
+/// The status published in the state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// `busy`, `idle` or `waiting`.
@@ -113,7 +113,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// A new agent; nothing is shown before [`Agent::boot`].
+    /// Creates the agent. Nothing is shown before [`Agent::boot`].
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Agent {
         }
     }
 
-    /// Start-up is over: the first dialog or the input box appears.
+    /// Ends the start-up: shows the first dialog or the input box.
     pub fn boot(&mut self, now: Now) {
         let mut dialogs = Vec::new();
         if self.config.ask_trust {
@@ -177,7 +177,7 @@ impl Agent {
         }
     }
 
-    /// Takes what is to be done outside.
+    /// Takes the pending effects.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
@@ -203,7 +203,7 @@ impl Agent {
         self.notify_at = self.config.hooks.then_some(now + NOTIFY_IDLE);
     }
 
-    /// Handles something the terminal sent.
+    /// Handles terminal input.
     pub fn input(&mut self, input: Input, now: Now) {
         let into = match (&self.dialog, &self.turn) {
             (Some(dialog), _) => dialog.name(),
@@ -223,24 +223,24 @@ impl Agent {
     }
 
     fn dialog_input(&mut self, input: Input, now: Now) {
-        let presses: Vec<Press> = match input {
-            Input::Text(text) => text.chars().map(Press::Char).collect(),
-            Input::Paste(text) => vec![Press::Paste(text)],
+        let presses: Vec<DialogKey> = match input {
+            Input::Text(text) => text.chars().map(DialogKey::Char).collect(),
+            Input::Paste(text) => vec![DialogKey::Paste(text)],
             Input::Key(key) => match key {
-                Key::Enter { .. } => vec![Press::Enter],
-                Key::Esc | Key::CtrlC => vec![Press::Esc],
-                Key::Up => vec![Press::Up],
-                Key::Down => vec![Press::Down],
-                Key::Left => vec![Press::Left],
-                Key::Right | Key::Tab => vec![Press::Right],
-                Key::Backspace => vec![Press::Backspace],
+                Key::Enter { .. } => vec![DialogKey::Enter],
+                Key::Esc | Key::CtrlC => vec![DialogKey::Esc],
+                Key::Up => vec![DialogKey::Up],
+                Key::Down => vec![DialogKey::Down],
+                Key::Left => vec![DialogKey::Left],
+                Key::Right | Key::Tab => vec![DialogKey::Right],
+                Key::Backspace => vec![DialogKey::Backspace],
                 _ => vec![],
             },
         };
         for press in presses {
-            // A digit may close the dialog; what follows it in the same read is typed into the box.
+            // If a digit closes the dialog, the rest of the same read goes into the input box.
             let Some(dialog) = self.dialog.as_mut() else {
-                if let Press::Char(c) = press {
+                if let DialogKey::Char(c) = press {
                     self.draft.type_text(c.encode_utf8(&mut [0; 4]));
                 }
                 continue;
@@ -252,7 +252,7 @@ impl Agent {
         }
     }
 
-    /// Opens a dialog in place of the box.
+    /// Opens a dialog in place of the input box.
     pub(crate) fn open_dialog(&mut self, dialog: Dialog, now: Now) {
         self.effect(Effect::Log(json!({"opened": dialog.name()})));
         self.notify_at = (self.config.hooks && self.ready).then_some(now + NOTIFY_DIALOG);
@@ -294,7 +294,7 @@ impl Agent {
             (_, Reply::Answered(answers, by)) => {
                 (answers.iter().map(|a| json!({&a.header: a.chosen})).collect(), *by)
             }
-            _ => (Value::Null, By::Esc),
+            _ => (Value::Null, AnsweredBy::Esc),
         };
         self.effect(Effect::Log(json!({"dialog": dialog.name(), "choice": choice, "by": by.name()})));
     }
@@ -334,7 +334,7 @@ impl Agent {
         }
     }
 
-    /// A prompt was submitted.
+    /// Submits a prompt.
     pub fn submit(&mut self, text: String, now: Now) {
         let queued = self.turn.is_some();
         self.prompts += 1;
@@ -374,7 +374,7 @@ impl Agent {
 
     fn clear_conversation(&mut self, now: Now) {
         self.effect(Effect::hook("SessionEnd", json!({"reason": "clear"})));
-        // Derived, not random: the same script gives the same ids.
+        // Derived instead of random, so that a script always has the same ids.
         let seed = format!("{} after {}", self.config.session, self.prompts);
         let half = fnv1a64(seed.as_bytes());
         self.config.session = format!("{half:016x}{:016x}", fnv1a64(&half.to_le_bytes()));
@@ -388,7 +388,7 @@ impl Agent {
         self.idle_since(now);
     }
 
-    /// Puts a prompt that was taken back, and what was queued behind it, into the box.
+    /// Puts a withdrawn prompt and the queued prompts back into the input box.
     pub(crate) fn back_into_box(&mut self, first: Option<String>) {
         let texts: Vec<String> = first.into_iter().chain(self.queue.drain(..)).collect();
         if !texts.is_empty() {
@@ -396,7 +396,7 @@ impl Agent {
         }
     }
 
-    /// The turn is over; goes on with what is queued.
+    /// Ends the turn and starts the next queued prompt.
     pub(crate) fn turn_over(&mut self, outcome: Outcome, now: Now) {
         if self.config.headless {
             let code = i32::from(outcome == Outcome::Failed);
@@ -417,16 +417,16 @@ impl Agent {
         }
     }
 
-    /// Something happened outside.
-    pub fn news(&mut self, news: News, now: Now) {
-        match news {
-            News::BackgroundEnded => self.background = self.background.saturating_sub(1),
-            News::Decided { token, decision } => self.decided(token, decision.as_ref(), now),
-            News::Ran { token, output, code } => self.ran(token, &output, code, now),
+    /// Handles an external event.
+    pub fn handle_event(&mut self, event: ExternalEvent, now: Now) {
+        match event {
+            ExternalEvent::BackgroundEnded => self.background = self.background.saturating_sub(1),
+            ExternalEvent::Decided { token, decision } => self.decided(token, decision.as_ref(), now),
+            ExternalEvent::Ran { token, output, code } => self.ran(token, &output, code, now),
         }
     }
 
-    /// Lets time pass.
+    /// Handles the passing of time.
     pub fn tick(&mut self, now: Now) {
         if self.exit_note.is_some_and(|until| now >= until) {
             self.exit_note = None;

@@ -1,4 +1,4 @@
-//! On a terminal: one thread that sleeps in `poll` until a key, a signal, news or the next frame is due.
+//! The terminal front end: one thread that sleeps in `poll` until input, a signal, an event or the next frame.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -15,31 +15,31 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
-use crate::agent::{Agent, News};
+use crate::agent::{Agent, ExternalEvent};
 use crate::effect::Effect;
 use crate::input::{Decoder, Input};
 use crate::paint::Painter;
 use crate::screen::{Entry, Size, live};
-use crate::world::World;
+use crate::side_effects::SideEffects;
 
-/// How long an escape byte may wait for the rest of its sequence.
+/// Timeout for the rest of an escape sequence.
 const ESCAPE_WAIT: Duration = Duration::from_millis(25);
-/// While input floods in, frames are put off, but not longer than this.
+/// Maximum delay of a frame while input is arriving.
 const LATE_FRAME: Duration = Duration::from_millis(100);
 
-/// How the terminal is used.
+/// Terminal options.
 #[derive(Debug, Clone, Copy)]
 pub struct Terminal {
     /// Use the alternate screen.
     pub alt_screen: bool,
     /// Set the title.
     pub title: bool,
-    /// Time before anything is drawn.
+    /// Delay before anything is drawn.
     pub boot: Duration,
 }
 
-/// What ended the loop.
-enum End {
+/// Why the loop ended.
+enum LoopExit {
     Quit { code: i32, reason: &'static str },
     Signal(i32),
     Hang { hard: bool },
@@ -49,11 +49,11 @@ enum End {
 /// Runs the agent on the terminal; returns the exit code.
 ///
 /// # Errors
-/// The terminal cannot be used.
+/// If the terminal cannot be used.
 pub fn run(
     agent: Agent,
-    world: World,
-    news: Receiver<News>,
+    side_effects: SideEffects,
+    events: Receiver<ExternalEvent>,
     bell: (UnixStream, UnixStream),
     how: Terminal,
 ) -> io::Result<i32> {
@@ -64,8 +64,8 @@ pub fn run(
     let screen = Screen::enter(how.alt_screen)?;
     let mut app = App {
         agent,
-        world,
-        news,
+        side_effects,
+        events,
         bell: bell.0,
         signals,
         painter: Painter::new(screen.size()),
@@ -85,15 +85,15 @@ pub fn run(
 
 struct App {
     agent: Agent,
-    world: World,
-    news: Receiver<News>,
+    side_effects: SideEffects,
+    events: Receiver<ExternalEvent>,
     bell: UnixStream,
     signals: Signals,
     painter: Painter,
     screen: Screen,
     decoder: Decoder,
     escape_since: Option<Duration>,
-    /// What was typed before the agent was there.
+    /// Input typed before the agent was up.
     early: Vec<Input>,
     booted: bool,
     new: Vec<Entry>,
@@ -103,16 +103,16 @@ struct App {
 }
 
 impl App {
-    fn run(&mut self) -> io::Result<End> {
+    fn run(&mut self) -> io::Result<LoopExit> {
         loop {
             let now = self.started.elapsed();
             if let Some(signal) = self.signals.fatal() {
-                return Ok(End::Signal(signal));
+                return Ok(LoopExit::Signal(signal));
             }
             if !self.booted && now >= self.how.boot {
                 self.booted = true;
                 self.agent.boot(now);
-                // Drawn before the keys of the start-up time are handled, as they would have been typed blind.
+                // Draw before handling input from the start-up time, because it was typed blindly.
                 if let Some(end) = self.show(now)? {
                     return Ok(end);
                 }
@@ -130,8 +130,8 @@ impl App {
         }
     }
 
-    /// Carries out what the agent wants, and draws.
-    fn show(&mut self, now: Duration) -> io::Result<Option<End>> {
+    /// Performs the agent's effects and draws.
+    fn show(&mut self, now: Duration) -> io::Result<Option<LoopExit>> {
         let mut end = None;
         for effect in self.agent.take_effects() {
             match effect {
@@ -140,17 +140,17 @@ impl App {
                     self.new.clear();
                     self.painter.clear();
                 }
-                Effect::Quit { code, reason } => end = Some(End::Quit { code, reason }),
-                Effect::Abort => end = Some(End::Abort),
-                Effect::Hang { hard } => end = Some(End::Hang { hard }),
-                other => self.world.perform(other),
+                Effect::Quit { code, reason } => end = Some(LoopExit::Quit { code, reason }),
+                Effect::Abort => end = Some(LoopExit::Abort),
+                Effect::Hang { hard } => end = Some(LoopExit::Hang { hard }),
+                other => self.side_effects.perform(other),
             }
         }
-        self.world.publish(self.agent.status().as_ref());
+        self.side_effects.publish(self.agent.status().as_ref());
         if end.is_some() || !self.input_waits()? || self.painted.elapsed() > LATE_FRAME {
             self.paint(now)?;
         }
-        self.world.flush();
+        self.side_effects.flush();
         Ok(end)
     }
 
@@ -186,8 +186,8 @@ impl App {
         let (keys, bell) = (fds[0].revents(), fds[1].revents());
         if bell.contains(PollFlags::IN) {
             let _ = self.bell.read(&mut [0; 256]);
-            while let Ok(news) = self.news.try_recv() {
-                self.agent.news(news, self.started.elapsed());
+            while let Ok(events) = self.events.try_recv() {
+                self.agent.handle_event(events, self.started.elapsed());
             }
         }
         if keys.contains(PollFlags::IN) {
@@ -229,24 +229,24 @@ impl App {
         }
     }
 
-    fn finish(mut self, end: io::Result<End>) -> io::Result<i32> {
+    fn finish(mut self, end: io::Result<LoopExit>) -> io::Result<i32> {
         let (code, reason) = match end {
-            Ok(End::Abort) => std::process::abort(),
-            Ok(End::Hang { hard }) => {
+            Ok(LoopExit::Abort) => std::process::abort(),
+            Ok(LoopExit::Hang { hard }) => {
                 let signal = self.hang(hard);
                 self.screen.leave(&mut self.painter);
                 return Ok(128 + signal);
             }
-            Ok(End::Quit { code, reason }) => (Ok(code), reason),
-            Ok(End::Signal(signal)) => (Ok(128 + signal), "other"),
+            Ok(LoopExit::Quit { code, reason }) => (Ok(code), reason),
+            Ok(LoopExit::Signal(signal)) => (Ok(128 + signal), "other"),
             Err(error) => (Err(error), "other"),
         };
         self.screen.leave(&mut self.painter);
-        self.world.close(reason);
+        self.side_effects.close(reason);
         code
     }
 
-    /// Stands still until a signal; neither keys nor the clock are looked at.
+    /// Hangs until a signal, ignoring input and timers.
     fn hang(&mut self, hard: bool) -> i32 {
         loop {
             match self.signals.fatal() {
@@ -272,7 +272,7 @@ fn timespec(time: Duration) -> Timespec {
     }
 }
 
-/// Signals as flags, with a byte through the bell to wake the loop.
+/// Signals as flags, and a byte on the wake-up socket for the loop.
 struct Signals {
     terminate: Arc<AtomicBool>,
     hangup: Arc<AtomicBool>,
@@ -287,7 +287,7 @@ impl Signals {
             signal_hook::low_level::pipe::register(signal, bell.try_clone()?)?;
             io::Result::Ok(flag)
         };
-        // Ctrl-C is a key here; a SIGINT from elsewhere is caught and nothing more.
+        // In raw mode Ctrl-C is a key. A SIGINT from elsewhere is caught and ignored.
         flag(SIGINT)?;
         Ok(Self { terminate: flag(SIGTERM)?, hangup: flag(SIGHUP)?, resized: flag(SIGWINCH)? })
     }
@@ -309,7 +309,7 @@ struct Screen {
 
 impl Screen {
     fn enter(alt: bool) -> io::Result<Self> {
-        // Not `io::stdout()`: its line buffer would cut a frame into several writes.
+        // Not `io::stdout()`: its line buffering would split a frame into several writes.
         let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         enable_raw_mode()?;
         let mut bytes = Vec::new();
@@ -329,7 +329,7 @@ impl Screen {
         })
     }
 
-    /// Leaves the terminal as it was found. Errors do not matter any more: it may be gone.
+    /// Restores the terminal. Errors are ignored, because it may be gone.
     fn leave(&mut self, painter: &mut Painter) {
         let mut bytes = painter.farewell().unwrap_or_default();
         if self.alt {

@@ -1,17 +1,17 @@
-//! Steps that need somebody's consent or answer.
+//! Steps that need a permission or an answer.
 
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Now};
-use crate::dialog::{By, Dialog, Menu, Reply};
+use crate::dialog::{AnsweredBy, Dialog, Menu, Reply};
 use crate::effect::{Effect, Hook};
 use crate::questions::{Question, Questions};
 use crate::screen::Entry;
 use crate::step::Step;
-use crate::turn::Doing;
+use crate::turn::TurnActivity;
 
 impl Agent {
-    /// Permission, question or plan: decided by rule, by hook, or by a dialog.
+    /// Asks a permission, question or plan: decided by a rule, a hook or a dialog.
     pub(crate) fn ask(&mut self, step: Step, now: Now) {
         let (name, input) = asked(&step);
         self.effect(Effect::tool_hook("PreToolUse", &name, &input));
@@ -35,7 +35,7 @@ impl Agent {
             decides,
         }));
         match decides {
-            Some(token) => self.do_now(Doing::Deciding { step, token }),
+            Some(token) => self.do_now(TurnActivity::Deciding { step, token }),
             None => self.ask_user(step, now),
         }
     }
@@ -48,17 +48,20 @@ impl Agent {
             _ => return,
         };
         self.make_visible();
-        self.do_now(Doing::Dialog(step));
+        self.do_now(TurnActivity::Dialog(step));
         self.open_dialog(dialog, now);
     }
 
-    /// A hook decided, or had nothing to say.
+    /// Handles the end of a hook, with or without a decision.
     pub(crate) fn decided(&mut self, token: u64, decision: Option<&Value>, now: Now) {
         let Some(turn) = self.turn.as_mut() else { return };
-        if !matches!(&turn.doing, Doing::Deciding { token: mine, .. } if *mine == token) {
+        if !matches!(&turn.doing, TurnActivity::Deciding { token: mine, .. } if *mine == token) {
             return;
         }
-        let Doing::Deciding { step, .. } = std::mem::replace(&mut turn.doing, Doing::Next) else { return };
+        let TurnActivity::Deciding { step, .. } = std::mem::replace(&mut turn.doing, TurnActivity::Next)
+        else {
+            return;
+        };
         let word = |key: &str| decision.and_then(|d| d.get(key)).and_then(Value::as_str);
         let answers = decision.and_then(|d| d.get("answers"));
         let verdict = word("decision").unwrap_or_default();
@@ -76,15 +79,17 @@ impl Agent {
             return;
         };
         let dialog = asked_dialog(&step);
-        self.effect(Effect::Log(json!({"dialog": dialog, "choice": verdict, "by": By::Hook.name()})));
+        self.effect(Effect::Log(json!({"dialog": dialog, "choice": verdict, "by": AnsweredBy::Hook.name()})));
         self.settle(&step, &text, if verdict == "allow" { "ok" } else { "denied" });
         self.advance(now);
     }
 
-    /// The user answered the dialog of a step.
+    /// Handles the user's answer to the dialog of a step.
     pub(crate) fn dialog_closed(&mut self, reply: &Reply, now: Now) {
         let Some(turn) = self.turn.as_mut() else { return };
-        let Doing::Dialog(step) = std::mem::replace(&mut turn.doing, Doing::Next) else { return };
+        let TurnActivity::Dialog(step) = std::mem::replace(&mut turn.doing, TurnActivity::Next) else {
+            return;
+        };
         let allowed = match (&step, reply) {
             (Step::Permission(_), Reply::Chosen(0, _)) => Some("(allowed once)".to_owned()),
             (Step::Permission(tool), Reply::Chosen(1, _)) => {
@@ -119,7 +124,7 @@ impl Agent {
         }
     }
 
-    /// Prints how a question ended. A declined one fires no hook, as with the real agents.
+    /// Prints the outcome of a step. If it was declined, no hook runs, as with real agents.
     fn settle(&mut self, step: &Step, text: &str, outcome: &str) {
         let (name, input) = asked(step);
         let header = match step {
@@ -159,7 +164,7 @@ fn asked_dialog(step: &Step) -> &'static str {
     }
 }
 
-/// Answers from a hook: an object from question (or header) to answer.
+/// Formats answers from a hook: an object that maps questions (or headers) to answers.
 fn hook_answers(questions: &[Question], answers: &Value) -> String {
     let lines: Vec<String> = questions
         .iter()

@@ -1,24 +1,24 @@
-//! Dialogs that replace the input box: a title, what it is about, and options to choose from.
+//! Dialogs that replace the input box: a title, a body, and options.
 //!
-//! They keep a hazard of the real agents on purpose: letters typed into them are ignored, but Enter takes the
-//! selected option and a digit takes that option at once. Whoever types a prompt without looking answers it.
+//! They deliberately have a hazard of real agents: letters are ignored, but Enter chooses the selected option and a digit
+//! chooses that option at once. So a prompt that is typed blindly answers the dialog.
 
 use crate::questions::{Answer, Questions};
 use crate::step::ToolUse;
 use crate::text::{Row, Style, wrap};
 
-/// Which dialog it is.
+/// The kind of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Start-up: is this folder trusted.
+    /// Start-up: is this directory trusted.
     Trust,
     /// Start-up: log in.
     Login,
     /// Start-up: run without asking for permissions.
     Bypass,
-    /// May a tool be used.
+    /// Permission to use a tool.
     Permission,
-    /// May a plan be carried out.
+    /// Approval of a plan.
     Plan,
     /// The model picker.
     Model,
@@ -39,9 +39,9 @@ impl Kind {
     }
 }
 
-/// A key, as far as dialogs care.
+/// A key in a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Press {
+pub enum DialogKey {
     /// Arrow up.
     Up,
     /// Arrow down.
@@ -62,9 +62,9 @@ pub enum Press {
     Paste(String),
 }
 
-/// By what an answer was given.
+/// How an answer was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum AnsweredBy {
     /// A digit.
     Digit,
     /// Enter on the selected option.
@@ -75,29 +75,29 @@ pub enum By {
     Hook,
 }
 
-impl By {
+impl AnsweredBy {
     /// Its name in the log.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            By::Digit => "digit",
-            By::Enter => "enter",
-            By::Esc => "esc",
-            By::Hook => "hook",
+            AnsweredBy::Digit => "digit",
+            AnsweredBy::Enter => "enter",
+            AnsweredBy::Esc => "esc",
+            AnsweredBy::Hook => "hook",
         }
     }
 }
 
-/// What a key did to a dialog.
+/// The result of a key in a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// It stays open.
     Open,
-    /// An option was chosen (counted from 0).
-    Chosen(usize, By),
+    /// An option was chosen (index from 0).
+    Chosen(usize, AnsweredBy),
     /// Questions were answered.
-    Answered(Vec<Answer>, By),
-    /// It was left with Escape.
+    Answered(Vec<Answer>, AnsweredBy),
+    /// It was cancelled with Escape.
     Cancelled,
 }
 
@@ -121,7 +121,7 @@ impl Dialog {
     }
 
     /// Handles one key.
-    pub fn press(&mut self, press: Press) -> Reply {
+    pub fn press(&mut self, press: DialogKey) -> Reply {
         match self {
             Dialog::Menu(menu) => menu.press(&press),
             Dialog::Questions(questions) => questions.press(press),
@@ -145,13 +145,13 @@ pub struct Menu {
     pub kind: Kind,
     /// First line.
     pub title: String,
-    /// What it is about.
+    /// The body.
     pub body: String,
     /// The question above the options.
     pub ask: Option<&'static str>,
     /// The options.
     pub options: Vec<String>,
-    /// The selected one.
+    /// The index of the selected option.
     pub selected: usize,
     footer: String,
 }
@@ -179,10 +179,10 @@ impl Menu {
         }
     }
 
-    /// Start-up: is this folder trusted.
+    /// Start-up: is this directory trusted.
     #[must_use]
-    pub fn trust(folder: &str) -> Self {
-        Self::new(Kind::Trust, "Do you trust this folder?", folder, &["Yes, trust it", "No, exit"])
+    pub fn trust(dir: &str) -> Self {
+        Self::new(Kind::Trust, "Do you trust this folder?", dir, &["Yes, trust it", "No, exit"])
     }
 
     /// Start-up: log in.
@@ -197,14 +197,14 @@ impl Menu {
         )
     }
 
-    /// Start-up: permissions will not be asked. The safe option comes first, as in the real agents.
+    /// Start-up: run without asking for permissions. The safe option comes first, as in real agents.
     #[must_use]
     pub fn bypass() -> Self {
         let body = "Tools will run without asking for permission.";
         Self::new(Kind::Bypass, "Warning: permissions are off", body, &["No, exit", "Yes, I accept"])
     }
 
-    /// May this tool be used.
+    /// Permission to use this tool.
     #[must_use]
     pub fn permission(tool: &ToolUse) -> Self {
         let always = format!("Always allow {}", tool.rule());
@@ -219,7 +219,7 @@ impl Menu {
         menu
     }
 
-    /// May this plan be carried out.
+    /// Approval of this plan.
     #[must_use]
     pub fn plan(text: &str) -> Self {
         let mut menu = Self::new(Kind::Plan, "Plan", text, &["Yes", "No, keep planning"]);
@@ -236,16 +236,16 @@ impl Menu {
         menu
     }
 
-    fn press(&mut self, press: &Press) -> Reply {
+    fn press(&mut self, press: &DialogKey) -> Reply {
         let count = self.options.len().max(1);
         match press {
-            Press::Up => self.selected = (self.selected + count - 1) % count,
-            Press::Down => self.selected = (self.selected + 1) % count,
-            Press::Enter => return Reply::Chosen(self.selected, By::Enter),
-            Press::Esc => return Reply::Cancelled,
-            Press::Char(c) => {
+            DialogKey::Up => self.selected = (self.selected + count - 1) % count,
+            DialogKey::Down => self.selected = (self.selected + 1) % count,
+            DialogKey::Enter => return Reply::Chosen(self.selected, AnsweredBy::Enter),
+            DialogKey::Esc => return Reply::Cancelled,
+            DialogKey::Char(c) => {
                 if let Some(index) = digit(*c, count) {
-                    return Reply::Chosen(index, By::Digit);
+                    return Reply::Chosen(index, AnsweredBy::Digit);
                 }
             }
             _ => {}
@@ -272,14 +272,14 @@ impl Menu {
     }
 }
 
-/// The option a digit stands for.
+/// The option that a digit chooses.
 #[must_use]
 pub fn digit(c: char, count: usize) -> Option<usize> {
     let index = usize::try_from(c.to_digit(10)?).ok()?.checked_sub(1)?;
     (index < count).then_some(index)
 }
 
-/// One option, with the mark if it is the selected one.
+/// The rows of an option, with a mark if it's selected.
 #[must_use]
 pub fn option(label: &str, selected: bool, cells: usize) -> Vec<Row> {
     let style = if selected { Style::Accent } else { Style::Plain };
@@ -290,14 +290,14 @@ pub fn option(label: &str, selected: bool, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// Wrapped text with an indent.
+/// Wraps text with an indent.
 #[must_use]
 pub fn indented(text: &str, indent: &str, cells: usize, style: Style) -> Vec<Row> {
     let lines = wrap(text, cells.saturating_sub(indent.len()));
     lines.into_iter().map(|line| Row::new(format!("{indent}{line}"), style)).collect()
 }
 
-/// A footer: one row, cut if it must be.
+/// A footer: one row, truncated if necessary.
 #[must_use]
 pub fn footer(text: &str, cells: usize) -> Row {
     Row::new(format!(" {}", crate::text::fit(text, cells.saturating_sub(1))), Style::Dim)
@@ -315,23 +315,23 @@ mod tests {
     fn letters_are_ignored_but_enter_takes_the_selected_option() {
         let mut dialog = permission();
         for c in "please do not".chars() {
-            assert_eq!(dialog.press(Press::Char(c)), Reply::Open);
+            assert_eq!(dialog.press(DialogKey::Char(c)), Reply::Open);
         }
-        assert_eq!(dialog.press(Press::Paste("1\n".into())), Reply::Open);
-        assert_eq!(dialog.press(Press::Enter), Reply::Chosen(0, By::Enter));
+        assert_eq!(dialog.press(DialogKey::Paste("1\n".into())), Reply::Open);
+        assert_eq!(dialog.press(DialogKey::Enter), Reply::Chosen(0, AnsweredBy::Enter));
     }
 
     #[test]
     fn digits_arrows_and_escape() {
-        assert_eq!(permission().press(Press::Char('3')), Reply::Chosen(2, By::Digit));
-        assert_eq!(permission().press(Press::Char('4')), Reply::Open);
-        assert_eq!(permission().press(Press::Char('0')), Reply::Open);
-        assert_eq!(permission().press(Press::Esc), Reply::Cancelled);
+        assert_eq!(permission().press(DialogKey::Char('3')), Reply::Chosen(2, AnsweredBy::Digit));
+        assert_eq!(permission().press(DialogKey::Char('4')), Reply::Open);
+        assert_eq!(permission().press(DialogKey::Char('0')), Reply::Open);
+        assert_eq!(permission().press(DialogKey::Esc), Reply::Cancelled);
         let mut dialog = permission();
-        dialog.press(Press::Up);
-        assert_eq!(dialog.press(Press::Enter), Reply::Chosen(2, By::Enter));
-        dialog.press(Press::Down);
-        assert_eq!(dialog.press(Press::Enter), Reply::Chosen(0, By::Enter));
+        dialog.press(DialogKey::Up);
+        assert_eq!(dialog.press(DialogKey::Enter), Reply::Chosen(2, AnsweredBy::Enter));
+        dialog.press(DialogKey::Down);
+        assert_eq!(dialog.press(DialogKey::Enter), Reply::Chosen(0, AnsweredBy::Enter));
     }
 
     #[test]

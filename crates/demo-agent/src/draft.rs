@@ -1,10 +1,10 @@
-//! What is being typed: text, and pastes that are shown by a placeholder and kept whole.
+//! The draft in the input box: text, and pastes that are shown as placeholders.
 
 /// A paste with more bytes or more lines than this is shown as a placeholder.
 const PLACEHOLDER_BYTES: usize = 800;
 const PLACEHOLDER_LINES: usize = 4;
 
-/// What stands in the input box.
+/// The contents of the input box.
 #[derive(Debug, Default, Clone)]
 pub struct Draft {
     parts: Vec<Part>,
@@ -17,13 +17,13 @@ enum Part {
 }
 
 impl Draft {
-    /// Nothing in it.
+    /// Whether the box is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Appends what was typed; a very long burst counts as a paste.
+    /// Appends typed text. A very long burst counts as a paste.
     pub fn type_text(&mut self, text: &str) {
         if text.len() > PLACEHOLDER_BYTES {
             if let Some(Part::Pasted { text: last, .. }) = self.parts.last_mut() {
@@ -38,7 +38,7 @@ impl Draft {
         }
     }
 
-    /// Appends a paste; a long one becomes a placeholder.
+    /// Appends a paste. A long one is shown as a placeholder.
     pub fn paste(&mut self, text: String) {
         let breaks = text.bytes().filter(|b| *b == b'\n').count();
         if text.len() > PLACEHOLDER_BYTES || line_count(&text, breaks) > PLACEHOLDER_LINES {
@@ -48,7 +48,7 @@ impl Draft {
         }
     }
 
-    /// Enter: a line break after a backslash, otherwise nothing; says whether it was one.
+    /// Handles Enter after a backslash: replaces the backslash with a line break. Returns whether it did.
     pub fn continue_after_backslash(&mut self) -> bool {
         let Some(Part::Typed(last)) = self.parts.last_mut() else { return false };
         let ends = last.ends_with('\\');
@@ -75,8 +75,8 @@ impl Draft {
         }
     }
 
-    /// Removes the last line, or the line break before it if the line is empty: the way of agents that never empty the
-    /// whole box at once. A placeholder goes whole.
+    /// Removes the last line, or the line break before it if the line is empty, like agents that can't clear the whole box
+    /// at once. A placeholder is removed as a whole.
     pub fn clear_line(&mut self) {
         match self.parts.last_mut() {
             Some(Part::Typed(text)) => {
@@ -101,7 +101,7 @@ impl Draft {
         self.parts.clear();
     }
 
-    /// Takes the whole text out of the box.
+    /// Takes the text and empties the box.
     pub fn take(&mut self) -> String {
         let mut parts = std::mem::take(&mut self.parts).into_iter().map(|part| match part {
             Part::Typed(text) | Part::Pasted { text, .. } => text,
@@ -113,7 +113,7 @@ impl Draft {
         all
     }
 
-    /// Puts a text back in front of what is there.
+    /// Inserts text before the current contents.
     pub fn restore(&mut self, text: String) {
         let rest = std::mem::take(&mut self.parts);
         self.paste(text);
@@ -123,7 +123,7 @@ impl Draft {
         }
     }
 
-    /// The text as the box shows it, with placeholders.
+    /// The text to show, with placeholders.
     #[must_use]
     pub fn shown(&self) -> String {
         let mut out = String::new();
@@ -141,7 +141,7 @@ impl Draft {
     }
 }
 
-/// A last line without a line break counts too.
+/// Counts lines, including a last line without a line break.
 fn line_count(text: &str, breaks: usize) -> usize {
     breaks + usize::from(!text.ends_with('\n'))
 }

@@ -1,64 +1,64 @@
-//! What the agent wants done outside of itself. The agent only decides; [`crate::world`] and the front ends do.
+//! Side effects requested by the agent. [`crate::side_effects`] and the front ends perform them.
 
 use serde_json::{Value, json};
 
 use crate::screen::Entry;
 
-/// One wish.
+/// A side effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Add to the transcript on the screen.
+    /// Append to the transcript on the screen.
     Print(Entry),
-    /// Forget the transcript on the screen.
+    /// Clear the transcript on the screen.
     ClearScreen,
-    /// Tell the hooks.
+    /// Run the hooks.
     Hook(Hook),
-    /// Add a line to the test log.
+    /// Append a line to the test log.
     Log(Value),
-    /// Add a line to the transcript file.
+    /// Append a line to the transcript file.
     Record(Value),
-    /// From now on the session has this id.
+    /// Change the session id.
     Session(String),
-    /// Run a shell command; its end comes back as [`crate::agent::News::Ran`].
+    /// Run a shell command. Its end is reported as [`crate::agent::ExternalEvent::Ran`].
     Run {
-        /// Which run it is.
+        /// The token of the run.
         token: u64,
-        /// For `sh -c`.
+        /// The command for `sh -c`.
         command: String,
     },
-    /// End that run.
+    /// Kill this run.
     StopRun(u64),
     /// Start a process that outlives the turn.
     Background(String),
-    /// Leave.
+    /// Exit.
     Quit {
         /// The exit code.
         code: i32,
-        /// For the hook `SessionEnd`.
+        /// The reason for the hook `SessionEnd`.
         reason: &'static str,
     },
-    /// Abort on the spot.
+    /// Abort at once.
     Abort,
     /// Stop reacting.
     Hang {
-        /// To SIGTERM as well.
+        /// Whether to ignore SIGTERM too.
         hard: bool,
     },
 }
 
-/// An event for the hooks.
+/// A hook event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hook {
     /// `Stop`, `PermissionRequest`, ...
     pub event: &'static str,
-    /// What is particular to it.
+    /// Fields specific to the event.
     pub fields: Value,
-    /// Set when the agent waits for a decision, which comes back under this token.
+    /// The token of the decision, if the agent waits for one.
     pub decides: Option<u64>,
 }
 
 impl Effect {
-    /// An event nobody waits for.
+    /// An event without a decision.
     #[must_use]
     pub fn hook(event: &'static str, fields: Value) -> Self {
         Self::Hook(Hook { event, fields, decides: None })

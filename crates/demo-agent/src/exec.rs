@@ -1,20 +1,24 @@
-//! Without a screen: one prompt in, the answer on standard output, and an exit code.
+//! The exec front end: one prompt in, the answer on standard output, and an exit code.
 
 use std::io::{self, Write};
 use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::agent::{Agent, News};
+use crate::agent::{Agent, ExternalEvent};
 use crate::effect::Effect;
 use crate::screen::Entry;
-use crate::world::World;
+use crate::side_effects::SideEffects;
 
-/// Runs the agent's one turn; returns the exit code.
+/// Runs a single turn. Returns the exit code.
 ///
 /// # Errors
-/// The output is closed.
-pub fn run(mut agent: Agent, mut world: World, news: &Receiver<News>) -> io::Result<i32> {
+/// If standard output is closed.
+pub fn run(
+    mut agent: Agent,
+    mut side_effects: SideEffects,
+    events: &Receiver<ExternalEvent>,
+) -> io::Result<i32> {
     let started = Instant::now();
     agent.boot(started.elapsed());
     loop {
@@ -29,19 +33,19 @@ pub fn run(mut agent: Agent, mut world: World, news: &Receiver<News>) -> io::Res
                 Effect::Hang { .. } => loop {
                     thread::park();
                 },
-                other => world.perform(other),
+                other => side_effects.perform(other),
             }
         }
-        world.publish(agent.status().as_ref());
-        world.flush();
+        side_effects.publish(agent.status().as_ref());
+        side_effects.flush();
         if let Some((code, reason)) = end {
-            world.close(reason);
+            side_effects.close(reason);
             return Ok(code);
         }
         let now = started.elapsed();
         let wait = agent.next_tick(now).map_or(Duration::MAX, |at| at.saturating_sub(now));
-        if let Ok(item) = news.recv_timeout(wait) {
-            agent.news(item, started.elapsed());
+        if let Ok(item) = events.recv_timeout(wait) {
+            agent.handle_event(item, started.elapsed());
         }
     }
 }

@@ -1,7 +1,6 @@
-//! Hooks: commands that are told what happens, and may decide in the user's place.
+//! Hooks: commands that receive events and may decide instead of the user.
 //!
-//! One thread runs them one after the other, so that they hear of events in order and the screen never waits.
-//! A hook that hangs holds back only the hooks after it.
+//! One thread runs them in order, so the screen never waits for a hook. A hook that hangs delays only the hooks after it.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -11,32 +10,32 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::News;
-use crate::world::Waker;
+use crate::agent::ExternalEvent;
+use crate::side_effects::Waker;
 
-/// How long leaving waits for hooks that are still running.
+/// On exit, running hooks get this long to finish.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// A command to run for an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCommand {
-    /// The event it wants; all of them if none is named.
+    /// The event to run on; `None` means all events.
     event: Option<String>,
     argv: Vec<String>,
 }
 
 impl HookCommand {
-    /// Reads a JSON list of arguments, or a line for the shell.
+    /// Parses a JSON list of arguments, or a shell command.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let argv = serde_json::from_str::<Vec<String>>(text).ok().filter(|argv| !argv.is_empty());
         Self { event: None, argv: argv.unwrap_or_else(|| shell(text)) }
     }
 
-    /// Reads `{"hooks": {"Stop": "line for the shell", "Notification": ["program", "argument"]}}`.
+    /// Parses `{"hooks": {"Stop": "line for the shell", "Notification": ["program", "argument"]}}`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message if the JSON is malformed.
     pub fn from_settings(text: &str) -> Result<Vec<Self>, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| format!("settings: {e}"))?;
         let Some(hooks) = value.get("hooks") else { return Ok(Vec::new()) };
@@ -61,7 +60,7 @@ impl HookCommand {
         self.event.as_deref().is_none_or(|wanted| wanted == event)
     }
 
-    /// Runs it with the payload on its input; says what it printed if that is asked for.
+    /// Runs the command with the payload on standard input. Returns its output if `read`.
     fn run(&self, payload: &[u8], read: bool) -> Option<String> {
         let (program, args) = self.argv.split_first()?;
         let output = if read { Stdio::piped() } else { Stdio::null() };
@@ -73,7 +72,7 @@ impl HookCommand {
             .spawn()
             .ok()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A hook need not read what it is told.
+            // A hook may ignore its input.
             let _ = stdin.write_all(payload);
         }
         let mut text = String::new();
@@ -95,7 +94,7 @@ struct Job {
     decides: Option<u64>,
 }
 
-/// The running hooks.
+/// The hook thread.
 #[derive(Debug)]
 pub struct Hooks {
     jobs: Option<Sender<Job>>,
@@ -103,7 +102,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Starts the thread, if there is anything to run.
+    /// Starts the thread if there are hooks.
     #[must_use]
     pub fn start(commands: Vec<HookCommand>, waker: Waker) -> Self {
         let (done, finished) = channel();
@@ -115,7 +114,7 @@ impl Hooks {
             for job in queue {
                 let decision = run_all(&commands, &job);
                 if let Some(token) = job.decides {
-                    waker.send(News::Decided { token, decision });
+                    waker.send(ExternalEvent::Decided { token, decision });
                 }
             }
             let _ = done.send(());
@@ -132,7 +131,7 @@ impl Hooks {
         }
     }
 
-    /// Waits until the queue is empty, but not for ever.
+    /// Waits until the queue is empty, with a timeout.
     pub fn drain(&mut self) {
         if self.jobs.take().is_some() {
             let _ = self.finished.recv_timeout(DRAIN);

@@ -1,32 +1,31 @@
-//! From the bytes of the terminal to keys, text and pastes.
+//! Decodes terminal bytes into keys, text and pastes.
 //!
-//! The decoder is our own because two facts matter here that an event library hides: which bytes came in *one*
-//! read (a burst of text with an Enter at its end is taken for a paste, as real agents do), and that a paste is
-//! kept byte for byte however large it is.
+//! Not an event library, because the decoder needs two things that libraries hide: which bytes came in *one* read (like
+//! real agents, it treats a burst of text with Enter at its end as a paste), and the exact bytes of a paste of any size.
 
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// More typed bytes than this before an Enter in the same read make that Enter a line break.
+/// After more bytes than this in one read, Enter in the same read is a line break.
 const BURST_BYTES: usize = 100;
 
-/// What the terminal sent.
+/// Decoded terminal input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// Printable characters that came together.
+    /// Printable characters from one read.
     Text(String),
-    /// A bracketed paste, line ends as `\n`.
+    /// A bracketed paste, with line endings normalized to `\n`.
     Paste(String),
     /// A key.
     Key(Key),
 }
 
-/// The keys this agent tells apart.
+/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// Enter; `burst` when it came at the end of a long text in one read.
+    /// Enter.
     Enter {
-        /// It looks like part of an unbracketed paste.
+        /// Whether it came at the end of a long text in one read, as in an unbracketed paste.
         burst: bool,
     },
     /// Alt-Enter or Ctrl-J.
@@ -51,7 +50,7 @@ pub enum Key {
     CtrlD,
     /// Ctrl-U.
     CtrlU,
-    /// Anything else: read and ignored.
+    /// Any other key, ignored.
     Other,
 }
 
@@ -78,7 +77,7 @@ impl Key {
     }
 }
 
-/// Turns reads into [`Input`]s; keeps what a read cut in two.
+/// Decodes reads into [`Input`]s. Buffers sequences that are split between reads.
 #[derive(Debug, Default)]
 pub struct Decoder {
     held: Vec<u8>,
@@ -119,13 +118,13 @@ impl Decoder {
         out.finish()
     }
 
-    /// Whether an escape byte waits for what may follow it.
+    /// Whether an escape byte may be the start of a sequence, so the caller should set a timeout.
     #[must_use]
     pub fn wants_timeout(&self) -> bool {
         self.held.first() == Some(&0x1b)
     }
 
-    /// Nothing followed in time: the escape byte was the Escape key.
+    /// The timeout has passed: the escape byte was the Escape key.
     pub fn timeout(&mut self) -> Vec<Input> {
         let held = std::mem::take(&mut self.held);
         match held.as_slice() {
@@ -207,7 +206,7 @@ fn characters(bytes: &[u8], out: &mut Out) -> Next {
         return Next::Took(valid);
     }
     match wrong {
-        // The read ended inside a character.
+        // The read ends inside a UTF-8 character.
         Some(None) if run == bytes.len() => Next::NeedMore,
         Some(length) => {
             out.text.push('\u{fffd}');
@@ -230,7 +229,7 @@ fn escape(bytes: &[u8], out: &mut Out) -> Next {
         }
         Some(b'[') => {
             let Some(end) = bytes[2..].iter().position(|b| (0x40..=0x7e).contains(b)) else {
-                // Something this long is not a key; without a limit, a stray `ESC [` would eat all that follows.
+                // Too long for a key. Without a limit, a stray `ESC [` would swallow all further input.
                 if bytes.len() > 32 {
                     out.key(Key::Other);
                     return Next::Took(2);

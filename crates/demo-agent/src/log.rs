@@ -1,4 +1,4 @@
-//! The files the agent leaves behind: a test log, a transcript, and the state it publishes about itself.
+//! The files that the agent writes: test log, transcript, and state file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,35 +20,35 @@ fn wall_clock_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A file of JSON lines, each written whole.
+/// A file of JSON lines. Each line is one write.
 #[derive(Debug)]
 pub struct JsonLines(File);
 
 impl JsonLines {
-    /// Opens it for appending, making its folder if need be.
+    /// Opens the file for appending. Creates its directory if necessary.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-            fs::create_dir_all(folder)?;
+        if let Some(dir) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            fs::create_dir_all(dir)?;
         }
         Ok(Self(OpenOptions::new().create(true).append(true).open(path)?))
     }
 
-    /// Appends one line with the time in `at` (ms) and `at_us`.
+    /// Appends a line with the time in `at` (ms) and `at_us`.
     pub fn push(&mut self, mut value: Value) {
         if let Some(object) = value.as_object_mut() {
             let at_us = wall_clock_us();
             object.insert("at".to_owned(), json!(at_us / 1000));
             object.insert("at_us".to_owned(), json!(at_us));
         }
-        // The screen is the product here: a full disk must not take it down.
+        // Errors are ignored: a full disk must not stop the agent.
         let _ = self.0.write_all(format!("{value}\n").as_bytes());
     }
 }
 
-/// The transcript file. `{session}` in its path stands for the session's id.
+/// The transcript file. `{session}` in its path is replaced by the session id.
 #[derive(Debug)]
 pub struct Transcript {
     template: String,
@@ -57,19 +57,19 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// A transcript at this path; the file appears with the first line.
+    /// A transcript at this path. The file is created with the first line.
     #[must_use]
     pub fn new(template: String, session: &str) -> Self {
         Self { template, session: session.to_owned(), file: None }
     }
 
-    /// Where it is.
+    /// The path of the current file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         PathBuf::from(self.template.replace("{session}", &self.session))
     }
 
-    /// Goes on under another id.
+    /// Switches to another session id.
     pub fn switch(&mut self, session: &str) {
         session.clone_into(&mut self.session);
         self.file = None;
@@ -85,7 +85,7 @@ impl Transcript {
         }
     }
 
-    /// How many turns it has on record.
+    /// The number of recorded turns.
     #[must_use]
     pub fn turns(&self) -> usize {
         let text = fs::read_to_string(self.path()).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Transcript {
     }
 }
 
-/// The state file: rewritten as a whole when the state changes, removed on a clean exit.
+/// The state file: rewritten when the state changes, removed on a clean exit.
 #[derive(Debug)]
 pub struct StateFile {
     path: PathBuf,
@@ -112,7 +112,7 @@ impl StateFile {
         Self { path, written: None, started_at: wall_clock() }
     }
 
-    /// Publishes the state, if it changed.
+    /// Writes the state if it has changed.
     pub fn publish(&mut self, status: &Status, session: &str, cwd: &str) {
         if self.written.as_ref().is_some_and(|(old, id)| old == status && id == session) {
             return;
@@ -134,7 +134,7 @@ impl StateFile {
         fs::rename(&new, &self.path)
     }
 
-    /// Takes it away.
+    /// Removes the file.
     pub fn remove(&self) {
         if self.written.is_some() {
             let _ = fs::remove_file(&self.path);
@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_transcript_follows_the_session_and_counts_turns() {
-        let folder = tempfile::tempdir().unwrap();
-        let template = folder.path().join("deep/{session}.jsonl").to_string_lossy().into_owned();
+        let dir = tempfile::tempdir().unwrap();
+        let template = dir.path().join("deep/{session}.jsonl").to_string_lossy().into_owned();
         let mut transcript = Transcript::new(template, "one");
         assert!(!transcript.path().exists());
         transcript.push(json!({"type": "user", "text": "\"type\":\"turn_end\""}));
@@ -158,19 +158,19 @@ mod tests {
         transcript.switch("two");
         assert_eq!(transcript.turns(), 0);
         transcript.push(json!({"type": "turn_end"}));
-        assert!(folder.path().join("deep/two.jsonl").exists());
+        assert!(dir.path().join("deep/two.jsonl").exists());
     }
 
     #[test]
     fn the_state_file_is_there_only_while_it_is_true() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state.json");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
         let mut state = StateFile::new(path.clone());
         state.publish(&Status { status: "busy", waiting_for: None }, "s", "/");
         let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(value["status"], "busy");
         assert_eq!(value["pid"], std::process::id());
         state.remove();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -1,7 +1,7 @@
-//! Brings rows to the terminal with as few bytes as needed, each frame in one write.
+//! Writes rows to the terminal with as few bytes as possible, one write per frame.
 //!
-//! Movement is relative to where the cursor was left, because on the main screen nobody knows the absolute row.
-//! Only a resize, after which the terminal has moved everything itself, repaints from the top.
+//! Cursor movement is relative, because the absolute row on the main screen is unknown. Only a resize, after which the
+//! terminal has reflowed everything, repaints from the top.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use crossterm::terminal::{Clear, ClearType};
 use crate::screen::{Entry, Live, Size};
 use crate::text::{Row, Style, width};
 
-/// Enough to fill any terminal after a resize.
+/// Transcript entries kept for a repaint; enough for any terminal size.
 const KEPT_ENTRIES: usize = 1000;
 
-/// What is on the terminal now.
+/// The current contents of the terminal.
 #[derive(Debug)]
 pub struct Painter {
     size: Size,
@@ -26,7 +26,7 @@ pub struct Painter {
     open_printed: usize,
     rows: Vec<Row>,
     cursor_row: usize,
-    /// Where the cursor stands; unknown after rows were written.
+    /// The cursor position; `None` after rows were written.
     cursor: Option<(usize, usize)>,
     hidden: bool,
     title: Option<String>,
@@ -34,7 +34,7 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// Starts on a terminal of this size, with the cursor at the left.
+    /// A painter for a terminal of this size, with the cursor in the first column.
     #[must_use]
     pub fn new(size: Size) -> Self {
         Self {
@@ -57,13 +57,13 @@ impl Painter {
         self.size
     }
 
-    /// The terminal has a new size: the next frame repaints everything.
+    /// Handles a resize: the next frame repaints everything.
     pub fn resize(&mut self, size: Size) {
         self.size = size;
         self.repaint = true;
     }
 
-    /// Forgets the transcript; the next frame starts at the top.
+    /// Clears the transcript. The next frame starts at the top.
     pub fn clear(&mut self) {
         self.kept.clear();
         self.printed_any = false;
@@ -71,7 +71,7 @@ impl Painter {
         self.repaint = true;
     }
 
-    /// The bytes of the next frame; empty when nothing changed.
+    /// The bytes of the next frame; empty if nothing changed.
     ///
     /// # Errors
     /// None in practice: the bytes go to memory.
@@ -113,7 +113,7 @@ impl Painter {
         Ok(out)
     }
 
-    /// The bytes that take the live region away and leave the cursor below the transcript.
+    /// The bytes that remove the live region and leave the cursor below the transcript.
     ///
     /// # Errors
     /// None in practice: the bytes go to memory.
@@ -132,7 +132,7 @@ impl Painter {
         let mut rows = Vec::new();
         for entry in new {
             let all = entry.rows(self.size.cols, !self.printed_any);
-            // The first entry after an open line is that line, finished; part of it may be printed already.
+            // The first entry completes the open line; part of it may already be printed.
             rows.extend(all.into_iter().skip(std::mem::take(&mut self.open_printed)));
             self.printed_any = true;
             if self.kept.len() == KEPT_ENTRIES {
@@ -192,7 +192,7 @@ impl Painter {
         Ok(())
     }
 
-    /// Clears what an earlier, taller frame left; called only when there is a row below.
+    /// Clears leftover rows of a taller frame. Called only if there is a row below.
     fn clear_below(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         out.extend_from_slice(b"\r\n");
         self.cursor_row += 1;
@@ -263,7 +263,7 @@ impl Painter {
         if row.style != Style::Plain {
             queue!(out, SetAttribute(Attribute::Reset))?;
         }
-        // In the last column the cursor stands on the last character: clearing would erase it.
+        // In the last column the cursor is on the last character, so clearing would erase it.
         if width(&row.text) < self.size.cols {
             queue!(out, Clear(ClearType::UntilNewLine))?;
         }

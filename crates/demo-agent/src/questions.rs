@@ -1,30 +1,30 @@
-//! Questions the agent asks: one or several, single or multiple choice, with or without free text.
+//! The question dialog: one or several questions, single or multiple choice, with or without free text.
 
 use serde_json::Value;
 
-use crate::dialog::{By, Press, Reply, digit, footer, indented, option};
+use crate::dialog::{AnsweredBy, DialogKey, Reply, digit, footer, indented, option};
 use crate::text::{Row, Style};
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// A word for the tab line.
+    /// The label in the tab line.
     pub header: String,
     /// The question.
     pub text: String,
     /// Options: label and description (may be empty).
     pub options: Vec<(String, String)>,
-    /// Several may be ticked.
+    /// Whether several options may be ticked.
     pub multi: bool,
-    /// A free text may be given instead.
+    /// Whether a free text may be entered instead.
     pub free: bool,
 }
 
 impl Question {
-    /// Reads a JSON list of questions, or an object with such a list in `questions`.
+    /// Parses a JSON list of questions, or an object with such a list in `questions`.
     ///
     /// # Errors
-    /// What is missing.
+    /// A message about what is missing.
     pub fn list_from_json(text: &str) -> Result<Vec<Self>, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| format!("not valid JSON: {e}"))?;
         let list = value.get("questions").unwrap_or(&value);
@@ -61,7 +61,7 @@ impl Question {
         Ok(Self { header, text, options, multi: flag("multi"), free })
     }
 
-    /// As hooks and transcript show it.
+    /// The JSON for hooks and transcript.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let options: Vec<_> = self
@@ -79,18 +79,18 @@ impl Question {
         self.free.then_some(self.options.len())
     }
 
-    /// The numbered rows: options and the free-text entry.
+    /// The number of numbered rows: options and the free-text entry.
     fn numbered(&self) -> usize {
         self.options.len() + usize::from(self.free)
     }
 
-    /// All rows that can be selected.
+    /// The number of selectable rows.
     fn row_count(&self) -> usize {
         self.numbered() + usize::from(self.multi)
     }
 }
 
-/// What was answered to one question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The question's header.
@@ -102,18 +102,18 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Given {
+struct DraftAnswer {
     ticked: Vec<bool>,
     single: Option<usize>,
     other: Option<String>,
 }
 
-/// The dialog: all questions, and where one is.
+/// The dialog: all questions, and the current position.
 #[derive(Debug, Clone)]
 pub struct Questions {
     list: Vec<Question>,
-    given: Vec<Given>,
-    /// The question shown; one past the last is the page where all answers are submitted.
+    given: Vec<DraftAnswer>,
+    /// The index of the current question. One past the last is the submit page.
     at: usize,
     selected: usize,
     typing: Option<String>,
@@ -123,8 +123,10 @@ impl Questions {
     /// Opens the dialog at the first question.
     #[must_use]
     pub fn new(list: Vec<Question>) -> Self {
-        let given =
-            list.iter().map(|q| Given { ticked: vec![false; q.options.len()], ..Given::default() }).collect();
+        let given = list
+            .iter()
+            .map(|q| DraftAnswer { ticked: vec![false; q.options.len()], ..DraftAnswer::default() })
+            .collect();
         Self { list, given, at: 0, selected: 0, typing: None }
     }
 
@@ -143,43 +145,43 @@ impl Questions {
     }
 
     /// Handles one key.
-    pub fn press(&mut self, press: Press) -> Reply {
+    pub fn press(&mut self, press: DialogKey) -> Reply {
         if self.typing.is_some() {
             return self.press_typing(press);
         }
         let count = self.list.get(self.at).map_or(2, Question::row_count);
         match press {
-            Press::Up => self.selected = (self.selected + count - 1) % count,
-            Press::Down => self.selected = (self.selected + 1) % count,
-            Press::Left if self.several() => self.go(self.at.saturating_sub(1)),
-            Press::Right if self.several() => self.go((self.at + 1).min(self.list.len())),
-            Press::Enter => return self.choose(self.selected, By::Enter),
-            Press::Char(' ') if self.selected < count - 1 && self.is_multi() => {
-                return self.choose(self.selected, By::Enter);
+            DialogKey::Up => self.selected = (self.selected + count - 1) % count,
+            DialogKey::Down => self.selected = (self.selected + 1) % count,
+            DialogKey::Left if self.several() => self.go(self.at.saturating_sub(1)),
+            DialogKey::Right if self.several() => self.go((self.at + 1).min(self.list.len())),
+            DialogKey::Enter => return self.choose(self.selected, AnsweredBy::Enter),
+            DialogKey::Char(' ') if self.selected < count - 1 && self.is_multi() => {
+                return self.choose(self.selected, AnsweredBy::Enter);
             }
-            Press::Char(c) => {
+            DialogKey::Char(c) => {
                 let numbered = self.list.get(self.at).map_or(2, Question::numbered);
                 if let Some(index) = digit(c, numbered) {
                     self.selected = index;
-                    return self.choose(index, By::Digit);
+                    return self.choose(index, AnsweredBy::Digit);
                 }
             }
-            Press::Esc => return Reply::Cancelled,
+            DialogKey::Esc => return Reply::Cancelled,
             _ => {}
         }
         Reply::Open
     }
 
-    fn press_typing(&mut self, press: Press) -> Reply {
+    fn press_typing(&mut self, press: DialogKey) -> Reply {
         let Some(text) = self.typing.as_mut() else { return Reply::Open };
         match press {
-            Press::Char(c) => text.push(c),
-            Press::Paste(pasted) => text.push_str(&pasted.replace('\n', " ")),
-            Press::Backspace => {
+            DialogKey::Char(c) => text.push(c),
+            DialogKey::Paste(pasted) => text.push_str(&pasted.replace('\n', " ")),
+            DialogKey::Backspace => {
                 text.pop();
             }
-            Press::Esc => self.typing = None,
-            Press::Enter if !text.is_empty() => {
+            DialogKey::Esc => self.typing = None,
+            DialogKey::Enter if !text.is_empty() => {
                 let text = std::mem::take(text);
                 self.typing = None;
                 if let Some(given) = self.given.get_mut(self.at) {
@@ -187,7 +189,7 @@ impl Questions {
                     given.single = None;
                 }
                 if !self.is_multi() {
-                    return self.done_with_question(By::Enter);
+                    return self.done_with_question(AnsweredBy::Enter);
                 }
             }
             _ => {}
@@ -200,12 +202,12 @@ impl Questions {
         self.selected = 0;
     }
 
-    fn choose(&mut self, index: usize, by: By) -> Reply {
+    fn choose(&mut self, index: usize, by: AnsweredBy) -> Reply {
         let (Some(question), Some(given)) = (self.list.get(self.at), self.given.get_mut(self.at)) else {
             return if index == 0 { Reply::Answered(self.answers(), by) } else { Reply::Cancelled };
         };
         if question.other_row() == Some(index) {
-            // A second choice of a ticked free text takes it away again.
+            // Choosing a ticked free text again unticks it.
             if !(question.multi && given.other.take().is_some()) {
                 self.typing = Some(String::new());
             }
@@ -223,7 +225,7 @@ impl Questions {
         self.done_with_question(by)
     }
 
-    fn done_with_question(&mut self, by: By) -> Reply {
+    fn done_with_question(&mut self, by: AnsweredBy) -> Reply {
         if !self.several() {
             return Reply::Answered(self.answers(), by);
         }
@@ -235,7 +237,7 @@ impl Questions {
         self.list.iter().zip(&self.given).map(|(question, given)| answer(question, given)).collect()
     }
 
-    /// The rows between rule and footer, and the footer.
+    /// The rows between the rule and the footer, and the footer.
     #[must_use]
     pub fn rows(&self, cells: usize) -> (Vec<Row>, Row) {
         let mut rows = Vec::new();
@@ -307,7 +309,7 @@ impl Questions {
     }
 }
 
-fn answer(question: &Question, given: &Given) -> Answer {
+fn answer(question: &Question, given: &DraftAnswer) -> Answer {
     let ticked = given.ticked.iter().enumerate().filter(|(_, on)| **on).map(|(index, _)| index);
     let chosen = ticked
         .chain(given.single)
@@ -326,7 +328,7 @@ mod tests {
         Questions::new(Question::list_from_json(json).unwrap())
     }
 
-    fn press(dialog: &mut Questions, keys: &[Press]) -> Reply {
+    fn press(dialog: &mut Questions, keys: &[DialogKey]) -> Reply {
         keys.iter().map(|key| dialog.press(key.clone())).last().unwrap()
     }
 
@@ -338,35 +340,39 @@ mod tests {
     #[test]
     fn a_single_question_is_answered_by_digit_or_enter() {
         let json = r#"[{"header":"Db","question":"Which?","options":["A","B"]}]"#;
-        assert_eq!(chosen(&dialog(json).press(Press::Char('2'))), [["B"]]);
-        assert_eq!(chosen(&dialog(json).press(Press::Enter)), [["A"]]);
-        assert_eq!(dialog(json).press(Press::Esc), Reply::Cancelled);
+        assert_eq!(chosen(&dialog(json).press(DialogKey::Char('2'))), [["B"]]);
+        assert_eq!(chosen(&dialog(json).press(DialogKey::Enter)), [["A"]]);
+        assert_eq!(dialog(json).press(DialogKey::Esc), Reply::Cancelled);
     }
 
     #[test]
     fn several_may_be_ticked_and_only_submit_ends_it() {
         let mut d = dialog(r#"[{"question":"Which?","options":["A","B","C"],"multi":true}]"#);
-        assert_eq!(press(&mut d, &[Press::Enter, Press::Char('3'), Press::Char('1')]), Reply::Open);
-        assert_eq!(press(&mut d, &[Press::Down, Press::Char(' ')]), Reply::Open);
-        let reply = press(&mut d, &[Press::Down, Press::Down, Press::Enter]);
+        assert_eq!(
+            press(&mut d, &[DialogKey::Enter, DialogKey::Char('3'), DialogKey::Char('1')]),
+            Reply::Open
+        );
+        assert_eq!(press(&mut d, &[DialogKey::Down, DialogKey::Char(' ')]), Reply::Open);
+        let reply = press(&mut d, &[DialogKey::Down, DialogKey::Down, DialogKey::Enter]);
         assert_eq!(chosen(&reply), [["B", "C"]]);
     }
 
     #[test]
     fn free_text_opens_a_line_and_escape_closes_only_that() {
         let mut d = dialog(r#"[{"question":"Which?","options":["A"],"free":true}]"#);
-        assert_eq!(press(&mut d, &[Press::Char('2'), Press::Esc]), Reply::Open);
-        let reply = press(&mut d, &[Press::Char('2'), Press::Paste("my\nown".into()), Press::Enter]);
+        assert_eq!(press(&mut d, &[DialogKey::Char('2'), DialogKey::Esc]), Reply::Open);
+        let reply =
+            press(&mut d, &[DialogKey::Char('2'), DialogKey::Paste("my\nown".into()), DialogKey::Enter]);
         assert_eq!(chosen(&reply), [["my own"]]);
     }
 
     #[test]
     fn several_questions_end_on_a_page_to_submit() {
         let mut d = dialog(r#"[{"question":"a?","options":["A"]},{"question":"b?","options":["B","C"]}]"#);
-        assert_eq!(press(&mut d, &[Press::Char('1'), Press::Char('2')]), Reply::Open);
-        assert_eq!(press(&mut d, &[Press::Left, Press::Char('1')]), Reply::Open);
-        assert_eq!(chosen(&d.press(Press::Enter)), [["A"], ["B"]]);
-        assert_eq!(d.press(Press::Char('2')), Reply::Cancelled);
+        assert_eq!(press(&mut d, &[DialogKey::Char('1'), DialogKey::Char('2')]), Reply::Open);
+        assert_eq!(press(&mut d, &[DialogKey::Left, DialogKey::Char('1')]), Reply::Open);
+        assert_eq!(chosen(&d.press(DialogKey::Enter)), [["A"], ["B"]]);
+        assert_eq!(d.press(DialogKey::Char('2')), Reply::Cancelled);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What is on the screen, as rows: pure functions from state and size.
+//! Lays out the screen as rows: pure functions of state and size.
 //!
-//! The upper part is the transcript, which only grows and scrolls away. Below it is the live region, redrawn in
-//! place: unfinished answer, status line, queued prompts, and the input box or the dialog that replaces it.
+//! The upper part is the transcript, which only grows and scrolls away. The live region below is redrawn in place:
+//! unfinished answer, status line, queued prompts, and the input box or a dialog.
 
 use crate::dialog::Dialog;
 use crate::draft::Draft;
@@ -16,37 +16,37 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// Something in the transcript.
+/// An entry of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// What the agent says about itself.
+    /// A note from the agent.
     Note(String),
-    /// A submitted prompt: its first line, and how many follow.
+    /// A submitted prompt.
     Prompt {
-        /// The beginning of the first line.
+        /// The first line, truncated.
         first: String,
-        /// Lines after it.
+        /// The number of further lines.
         more: usize,
     },
     /// One line of an answer.
     Answer {
-        /// The first line of its block.
+        /// Whether it's the first line of its block.
         first: bool,
         /// The line.
         line: String,
     },
-    /// A tool that is used.
+    /// A tool use.
     Tool(String),
-    /// What a tool printed or how it ended.
+    /// The output or outcome of a tool.
     Output(String),
-    /// The turn ended well.
+    /// The turn succeeded.
     Done(String),
-    /// The turn ended badly.
+    /// The turn failed.
     Error(String),
 }
 
 impl Entry {
-    /// The echo of a prompt; short however long the prompt is.
+    /// The echo of a prompt, truncated to its first line.
     #[must_use]
     pub fn prompt(text: &str) -> Self {
         let first = text.split('\n').next().unwrap_or_default().chars().take(1000).collect();
@@ -54,7 +54,7 @@ impl Entry {
         Self::Prompt { first, more }
     }
 
-    /// Its rows; a block is set off by an empty row unless it is the first thing on the screen.
+    /// The rows of the entry. An empty row separates blocks, except at the top of the screen.
     #[must_use]
     pub fn rows(&self, cols: usize, first_of_all: bool) -> Vec<Row> {
         let (block, mut rows) = match self {
@@ -92,21 +92,21 @@ fn prompt_rows(first: &str, more: usize, cols: usize) -> Vec<Row> {
     rows
 }
 
-/// A last resort for terminals narrower than a prefix.
+/// Truncates the row for terminals that are narrower than a prefix.
 fn fit_row(text: String, cols: usize) -> String {
     if width(&text) <= cols { text } else { fit(&text, cols) }
 }
 
-/// What the live region shows.
+/// The contents of the live region.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// A prompt to which nothing was answered yet.
+    /// A prompt without an answer so far.
     pub echo: Option<&'a Entry>,
-    /// The line of an answer that is being written.
+    /// The unfinished line of a streaming answer.
     pub open: Option<Entry>,
-    /// The status line, while the agent works.
+    /// The status line while the agent is working.
     pub status: Option<String>,
-    /// Prompts that wait for the turn to end.
+    /// Queued prompts.
     pub queued: Vec<&'a str>,
     /// The lowest part.
     pub bottom: Bottom<'a>,
@@ -121,25 +121,25 @@ pub enum Bottom<'a> {
     Nothing,
     /// The input box.
     Box {
-        /// What is typed.
+        /// The draft.
         draft: &'a Draft,
-        /// The line under it.
+        /// The footer.
         footer: String,
     },
-    /// A dialog in its place.
+    /// A dialog instead of the input box.
     Dialog(&'a Dialog),
 }
 
 /// The rows of the live region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// From top to bottom; never more than the terminal has.
+    /// From top to bottom; never more than fit the terminal.
     pub rows: Vec<Row>,
-    /// Row and column of the cursor; hidden if there is none.
+    /// Row and column of the cursor; `None` hides it.
     pub cursor: Option<(usize, usize)>,
 }
 
-/// Lays out the live region, without the open line of an answer (that belongs to the transcript's end).
+/// Lays out the live region, without the unfinished line of an answer (the transcript shows that).
 #[must_use]
 pub fn live(view: &View<'_>, size: Size) -> Live {
     let mut rows = Vec::new();
@@ -175,7 +175,7 @@ fn with_box(mut rows: Vec<Row>, draft: &Draft, footer: &str, size: Size) -> Live
     rows.push(rule(size.cols));
     let mut cursor = (0, 0);
     for (index, line) in lines.into_iter().enumerate() {
-        // The mark stays on the first row that is shown, so that the box can always be found.
+        // The mark is on the first visible row, so that the box can always be recognized.
         let prefix = if index == 0 { "▸ " } else { "  " };
         let text = fit_row(format!("{prefix}{line}"), size.cols);
         cursor = (rows.len(), width(&text).min(size.cols.saturating_sub(1)));
@@ -188,7 +188,7 @@ fn with_box(mut rows: Vec<Row>, draft: &Draft, footer: &str, size: Size) -> Live
     Live { rows, cursor: Some((cursor.0.saturating_sub(cut), cursor.1)) }
 }
 
-/// As in a real terminal, what does not fit is cut off below; only the footer keeps its place.
+/// Rows that don't fit are cut off at the bottom, as in a real terminal; only the footer stays.
 fn with_dialog(mut above: Vec<Row>, dialog: &Dialog, size: Size) -> Live {
     let (body, footer) = dialog.rows(size.cols);
     let mut rows = vec![rule(size.cols)];
@@ -384,8 +384,8 @@ mod tests {
             cursor hidden
         "#]],
         );
-        dialog.press(crate::dialog::Press::Char('2'));
-        dialog.press(crate::dialog::Press::Char('1'));
+        dialog.press(crate::dialog::DialogKey::Char('2'));
+        dialog.press(crate::dialog::DialogKey::Char('1'));
         check(
             &with_dialog(&dialog),
             70,
@@ -405,7 +405,7 @@ mod tests {
             cursor hidden
         "#]],
         );
-        dialog.press(crate::dialog::Press::Right);
+        dialog.press(crate::dialog::DialogKey::Right);
         check(
             &with_dialog(&dialog),
             60,

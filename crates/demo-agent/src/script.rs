@@ -1,7 +1,7 @@
-//! The small language in which steps are written.
+//! Parses the step language.
 //!
-//! A step is one line that starts with `!`. The parser is strict: a word it does not know is an error that
-//! names the word, because a misspelt step that silently became ordinary text would make a test lie.
+//! A step is a line that starts with `!`. An unknown step is an error instead of ordinary text, because a misspelt step
+//! would otherwise invalidate a test silently.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::questions::Question;
 use crate::step::{ERROR_KINDS, Step, ToolRun, ToolUse};
 
-/// A step that could not be understood.
+/// A malformed step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError(String);
 
@@ -26,10 +26,10 @@ fn error<T>(text: impl Into<String>) -> Result<T, ScriptError> {
     Err(ScriptError(text.into()))
 }
 
-/// The steps a prompt asks for; empty when it has none.
+/// The steps in a prompt; empty if there are none.
 ///
 /// # Errors
-/// A line starts with `!` but is not a step.
+/// If a line starts with `!` but is not a step.
 pub fn steps_of_prompt(prompt: &str) -> Result<Vec<Step>, ScriptError> {
     let lines = prompt.lines().map(str::trim_start).filter(|line| line.starts_with('!'));
     let mut steps = Vec::new();
@@ -41,10 +41,10 @@ pub fn steps_of_prompt(prompt: &str) -> Result<Vec<Step>, ScriptError> {
     Ok(steps)
 }
 
-/// A script of several turns: TOML (`[[turn]]` with `steps = [...]`) or lines of steps with `---` between turns.
+/// Parses a script of several turns: TOML (`[[turn]]` with `steps = [...]`) or lines of steps with `---` between turns.
 ///
 /// # Errors
-/// The file is not valid, with the line where it goes wrong.
+/// If the file is malformed, with the line.
 pub fn parse_script(text: &str, is_toml: bool) -> Result<VecDeque<Vec<Step>>, ScriptError> {
     if is_toml {
         return parse_toml(text);
@@ -79,7 +79,7 @@ fn parse_toml(text: &str) -> Result<VecDeque<Vec<Step>>, ScriptError> {
         let mut parsed = Vec::new();
         for step in steps {
             let Some(line) = step.as_str() else {
-                return error(format!("turn {}: a step is a string", index + 1));
+                return error(format!("turn {}: a step must be a string", index + 1));
             };
             for part in split_steps(line) {
                 parsed.push(parse_step(part).map_err(|e| ScriptError(format!("turn {}: {e}", index + 1)))?);
@@ -90,7 +90,7 @@ fn parse_toml(text: &str) -> Result<VecDeque<Vec<Step>>, ScriptError> {
     Ok(all)
 }
 
-/// Splits at ` ; ` only where another step begins, so that a text may contain a semicolon.
+/// Splits at ` ; ` only before another step, so that text may contain semicolons.
 fn split_steps(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = line;
@@ -105,10 +105,10 @@ fn split_steps(line: &str) -> Vec<&str> {
 /// Parses one step.
 ///
 /// # Errors
-/// The word after `!` is unknown, or what follows it is missing or malformed.
+/// If the step is unknown, or its arguments are missing or malformed.
 pub fn parse_step(line: &str) -> Result<Step, ScriptError> {
     let Some(body) = line.strip_prefix('!') else {
-        return error(format!("a step starts with `!`: {}", short(line)));
+        return error(format!("a step must start with `!`: {}", short(line)));
     };
     let (word, rest) = split_word(body);
     let step = match word {
@@ -123,9 +123,9 @@ pub fn parse_step(line: &str) -> Result<Step, ScriptError> {
             let (name, arg) = split_word(need(word, rest)?);
             Step::Permission(ToolUse { name: name.to_owned(), arg: unescape(need(word, arg)?) })
         }
-        "ask" => Step::Ask(vec![question(rest, Shape::Single)?]),
-        "ask-multi" => Step::Ask(vec![question(rest, Shape::Multi)?]),
-        "ask-free" => Step::Ask(vec![question(rest, Shape::Free)?]),
+        "ask" => Step::Ask(vec![question(rest, QuestionKind::Single)?]),
+        "ask-multi" => Step::Ask(vec![question(rest, QuestionKind::Multi)?]),
+        "ask-free" => Step::Ask(vec![question(rest, QuestionKind::Free)?]),
         "ask-many" => Step::Ask(Question::list_from_json(need(word, rest)?).map_err(ScriptError)?),
         "plan" => Step::Plan(unescape(need(word, rest)?)),
         "subagent" => {
@@ -138,8 +138,9 @@ pub fn parse_step(line: &str) -> Result<Step, ScriptError> {
         "retry" => {
             let (kind, rest) = split_word(need(word, rest)?);
             let (attempts, delay) = split_word(rest);
-            let attempts =
-                attempts.parse().map_err(|_| ScriptError(format!("!retry {kind}: how many attempts?")))?;
+            let attempts = attempts
+                .parse()
+                .map_err(|_| ScriptError(format!("!retry {kind}: expected a number of attempts")))?;
             Step::Retry { kind: error_kind(kind)?, attempts, delay: only_duration(word, delay)? }
         }
         "fail" => {
@@ -156,7 +157,7 @@ pub fn parse_step(line: &str) -> Result<Step, ScriptError> {
         "exit" => Step::Exit(
             need(word, rest)?
                 .parse()
-                .map_err(|_| ScriptError(format!("!exit: not a code: {}", short(rest))))?,
+                .map_err(|_| ScriptError(format!("!exit: invalid exit code: {}", short(rest))))?,
         ),
         "crash" => Step::Crash,
         "hang" => Step::Hang { hard: rest == "hard" },
@@ -165,7 +166,7 @@ pub fn parse_step(line: &str) -> Result<Step, ScriptError> {
     Ok(step)
 }
 
-/// Reads `300ms`, `2s`, `1.5s`, `2m` or a bare number of seconds.
+/// Parses `300ms`, `2s`, `1.5s`, `2m` or a bare number of seconds.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let (number, factor) = match text {
@@ -190,7 +191,7 @@ fn need<'a>(word: &str, rest: &'a str) -> Result<&'a str, ScriptError> {
 }
 
 fn only_duration(word: &str, text: &str) -> Result<Duration, ScriptError> {
-    parse_duration(text).ok_or_else(|| ScriptError(format!("!{word}: not a time: `{}`", short(text))))
+    parse_duration(text).ok_or_else(|| ScriptError(format!("!{word}: invalid duration: `{}`", short(text))))
 }
 
 fn error_kind(kind: &str) -> Result<String, ScriptError> {
@@ -206,7 +207,7 @@ fn tool_run(text: &str) -> Result<ToolRun, ScriptError> {
     let (arg, rest) = match rest.strip_prefix('"') {
         Some(quoted) => {
             let Some((arg, rest)) = quoted.split_once('"') else {
-                return error("!tool: the quote is not closed");
+                return error("!tool: missing closing quote");
             };
             (arg, rest.trim())
         }
@@ -221,13 +222,13 @@ fn tool_run(text: &str) -> Result<ToolRun, ScriptError> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum QuestionKind {
     Single,
     Multi,
     Free,
 }
 
-fn question(text: &str, shape: Shape) -> Result<Question, ScriptError> {
+fn question(text: &str, shape: QuestionKind) -> Result<Question, ScriptError> {
     let mut parts = text.split('|').map(str::trim);
     let (Some(header), Some(ask)) = (parts.next(), parts.next()) else {
         return error("!ask needs `Header | Question? | option | option`");
@@ -239,15 +240,15 @@ fn question(text: &str, shape: Shape) -> Result<Question, ScriptError> {
             None => (part.to_owned(), String::new()),
         })
         .collect();
-    if options.is_empty() && shape != Shape::Free {
+    if options.is_empty() && shape != QuestionKind::Free {
         return error("!ask needs at least one option");
     }
     Ok(Question {
         header: header.to_owned(),
         text: ask.to_owned(),
         options,
-        multi: shape == Shape::Multi,
-        free: shape == Shape::Free,
+        multi: shape == QuestionKind::Multi,
+        free: shape == QuestionKind::Free,
     })
 }
 
@@ -292,7 +293,7 @@ mod tests {
     #[test]
     fn a_misspelt_step_is_an_error_not_text() {
         assert_eq!(steps_of_prompt("!thnik 2s").unwrap_err().to_string(), "unknown step !thnik");
-        assert_eq!(parse_step("!think soon").unwrap_err().to_string(), "!think: not a time: `soon`");
+        assert_eq!(parse_step("!think soon").unwrap_err().to_string(), "!think: invalid duration: `soon`");
         assert!(
             parse_step("!fail gremlins oh no").unwrap_err().to_string().starts_with("unknown error kind")
         );

@@ -1,4 +1,4 @@
-//! From the command line to a running agent.
+//! Starts the agent from the command line.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,17 +16,17 @@ use crate::exec;
 use crate::hooks::HookCommand;
 use crate::log::{JsonLines, StateFile, Transcript, wall_clock};
 use crate::script::parse_script;
+use crate::side_effects::{OutputFiles, SideEffects, Waker};
 use crate::step::Step;
-use crate::world::{Outlets, Waker, World};
 
-/// Runs the agent; returns its exit code.
+/// Runs the agent. Returns its exit code.
 ///
 /// # Errors
-/// A sentence for the user: a file cannot be read, the prompt is missing, there is no terminal.
+/// A message for the user, for example if a file cannot be read, the prompt is missing, or there is no terminal.
 pub fn run(args: Args) -> Result<i32, String> {
     let session = args.resume.clone().or(args.session_id.clone()).unwrap_or_else(random_id);
     let transcript = args.transcript.clone().map(|template| Transcript::new(template, &session));
-    let cwd = std::env::current_dir().map_err(|e| format!("no working folder: {e}"))?;
+    let cwd = std::env::current_dir().map_err(|e| format!("no working directory: {e}"))?;
     let cwd = cwd.to_string_lossy().into_owned();
     let hooks = hook_commands(&args)?;
     let config = Config {
@@ -48,24 +48,24 @@ pub fn run(args: Args) -> Result<i32, String> {
         prompt: first_prompt(&args)?,
     };
     let log = args.log.as_deref().map(|path| JsonLines::open(path).map_err(|e| at(path, &e))).transpose()?;
-    let outlets = Outlets { log, transcript, state: args.state_file.clone().map(StateFile::new), hooks };
-    let (sender, news) = channel();
+    let outlets = OutputFiles { log, transcript, state: args.state_file.clone().map(StateFile::new), hooks };
+    let (sender, events) = channel();
     let start = || -> io::Result<i32> {
         let (listen, ring) = UnixStream::pair()?;
-        // A full pipe must block neither a signal handler nor a thread: one byte is as good as many.
+        // A full socket must not block a signal handler or a thread. Dropped bytes don't matter: one wakes the loop.
         listen.set_nonblocking(true)?;
         ring.set_nonblocking(true)?;
-        let world = World::new(outlets, Waker::new(sender, ring.try_clone()?), &session, &cwd)?;
+        let side_effects = SideEffects::new(outlets, Waker::new(sender, ring.try_clone()?), &session, &cwd)?;
         let agent = Agent::new(config);
         if args.exec {
-            return exec::run(agent, world, &news);
+            return exec::run(agent, side_effects, &events);
         }
         let terminal = Terminal {
             alt_screen: args.alt_screen,
             title: !args.no_title,
             boot: Duration::from_millis(args.boot_ms),
         };
-        app::run(agent, world, news, (listen, ring), terminal)
+        app::run(agent, side_effects, events, (listen, ring), terminal)
     };
     start().map_err(|e| e.to_string())
 }
@@ -116,7 +116,7 @@ fn first_prompt(args: &Args) -> Result<Option<String>, String> {
     Ok(Some(text))
 }
 
-/// An id nobody else has: the system's randomness, or the clock and the process where there is none.
+/// A random id from /dev/urandom, or from the clock and the pid if that fails.
 fn random_id() -> String {
     let mut bytes = [0; 16];
     let filled = fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

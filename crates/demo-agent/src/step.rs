@@ -1,4 +1,4 @@
-//! What an agent can do in a turn, and how `--help` explains it.
+//! The steps of a turn, and their help text.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::questions::Question;
 
-/// The step language, as `--help` prints it.
+/// The step language as printed by `--help`.
 pub const HELP: &str = "\
 STEPS (lines of a prompt or of a script that start with `!`; several on one line: `!think 1s ; !say hi`)
   !think 2s                        work with a spinner in the status line
   !say TEXT                        stream an answer (\\n in TEXT is a line break)
   !stream 3s                       stream filler text for that long
-  !stall 5s                        in mid-answer: the screen stands still, only the title spins
-  !silent 5s                       work with nothing moving at all, not even the title
+  !stall 5s                        freeze the screen in mid-answer; only the title spins
+  !silent 5s                       work without any change, not even in the title
   !tool NAME \"ARG\" 2s [OUTPUT]     pretend to run a tool; quotes are needed when ARG has spaces
-  !run COMMAND                     really run a shell command and show what it printed
+  !run COMMAND                     really run a shell command and show its output
   !permission NAME ARG             ask for permission to use a tool
   !ask H | Q? | A: why | B         ask one question with header H; `: why` describes an option
   !ask-multi H | Q? | A | B        ... several options may be ticked
@@ -33,18 +33,18 @@ STEPS (lines of a prompt or of a script that start with `!`; several on one line
                                          invalid_request api
   !commit                          really run `git commit --allow-empty` here
   !pr                              say that a pull request was opened
-  !env NAME / !argv / !cwd         print a variable, the own arguments as JSON, the folder
-  !hash                            print length and FNV-1a-64 hash of the whole prompt
-  !exit N                          leave with that code
+  !env NAME / !argv / !cwd         print a variable, the arguments as JSON, the directory
+  !hash                            print length and FNV-1a-64 hash of the prompt
+  !exit N                          exit with this code
   !crash                           abort (SIGABRT), leaving terminal and files as they are
-  !hang [hard]                     stop reacting to anything but signals; hard: SIGTERM is ignored too
-A prompt without steps is answered by `You said: ...` after 300ms.";
+  !hang [hard]                     ignore everything but signals; hard: ignore SIGTERM too
+A prompt without steps is answered with `You said: ...` after 300ms.";
 
-/// The kinds of failure a model service reports.
+/// The kinds of API errors.
 pub const ERROR_KINDS: &[&str] =
     &["rate_limit", "overloaded", "network", "auth", "billing", "context", "invalid_request", "api"];
 
-/// One thing the agent does in a turn.
+/// A step of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Work behind a spinner.
@@ -53,9 +53,9 @@ pub enum Step {
     Say(String),
     /// Stream filler text for this long.
     Stream(Duration),
-    /// Stand still in the middle of an answer.
+    /// Freeze the screen in the middle of an answer.
     Stall(Duration),
-    /// Work without moving anything, title included.
+    /// Work without any change on the screen or in the title.
     Silent(Duration),
     /// Pretend to run a tool.
     Tool(ToolRun),
@@ -65,61 +65,61 @@ pub enum Step {
     Permission(ToolUse),
     /// Ask one or several questions.
     Ask(Vec<Question>),
-    /// Ask whether a plan may be carried out.
+    /// Ask for approval of a plan.
     Plan(String),
     /// Run a subagent.
     Subagent {
-        /// Its type.
+        /// The subagent's type.
         name: String,
-        /// How long it works.
+        /// How long it runs.
         time: Duration,
     },
     /// Start a child process that outlives the turn.
     Background(String),
-    /// Print a checklist: ticked or not, and its text.
+    /// Print a checklist: whether each item is ticked, and its text.
     Todo(Vec<(bool, String)>),
     /// Compact the conversation.
     Compact(Duration),
-    /// Fail and wait several times, then go on.
+    /// Fail several times with a delay, then continue.
     Retry {
         /// What failed.
         kind: String,
-        /// How many attempts fail.
+        /// The number of failed attempts.
         attempts: u32,
-        /// The wait before each new attempt.
+        /// The delay before each attempt.
         delay: Duration,
     },
     /// End the turn with an error.
     Fail {
         /// What failed.
         kind: String,
-        /// What the service said.
+        /// The error message.
         message: String,
     },
-    /// Make an empty commit in the working folder.
+    /// Make an empty commit in the working directory.
     Commit,
     /// Say that a pull request was opened.
     PullRequest,
     /// Print an environment variable.
     Env(String),
-    /// Print the own arguments.
+    /// Print the process's arguments.
     Argv,
-    /// Print the working folder.
+    /// Print the working directory.
     Cwd,
     /// Print length and hash of the prompt.
     Hash,
-    /// Leave with this code.
+    /// Exit with this code.
     Exit(i32),
     /// Abort.
     Crash,
     /// Stop reacting.
     Hang {
-        /// Ignore SIGTERM as well.
+        /// Whether to ignore SIGTERM too.
         hard: bool,
     },
 }
 
-/// A tool and what it is applied to.
+/// A tool and its argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolUse {
     /// `Bash`, `Write`, ...
@@ -158,13 +158,13 @@ impl fmt::Display for ToolUse {
     }
 }
 
-/// A pretended run of a tool.
+/// A simulated run of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolRun {
-    /// What runs.
+    /// The tool.
     pub tool: ToolUse,
-    /// For how long.
+    /// The duration.
     pub time: Duration,
-    /// What it prints at the end.
+    /// The output.
     pub output: String,
 }

@@ -1,4 +1,4 @@
-//! Doing the steps of a turn, one after the other, until it ends.
+//! Runs the steps of a turn in order.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use crate::effect::{Effect, fnv1a64};
 use crate::screen::Entry;
 use crate::script::steps_of_prompt;
 use crate::step::{Step, ToolRun, ToolUse};
-use crate::turn::{Doing, Look, Outcome, Stream, Turn};
+use crate::turn::{Outcome, StatusDisplay, Stream, Turn, TurnActivity};
 
-/// The speed of filler text when answers come at once.
+/// The speed of filler text if answers are not streamed.
 const FILLER_CPS: u32 = 400;
 const FILLER: &str = "I read the files that matter here and compared what they promise with what they do. \
 The names are clear, the tests cover the common path, and two corner cases are still open. \
 Next I would write one test for each of them and only then change the code.\n";
 
 impl Agent {
-    /// Begins a turn.
+    /// Starts a turn.
     pub(crate) fn start_turn(&mut self, prompt: String, now: Now) {
         self.effect(Effect::hook("UserPromptSubmit", json!({"prompt": prompt})));
         self.effect(Effect::Record(json!({"type": "user", "text": prompt})));
@@ -35,7 +35,7 @@ impl Agent {
             started: now,
             visible: false,
             steps: steps.into(),
-            doing: Doing::Next,
+            doing: TurnActivity::Next,
             step_started: now,
             last_message: String::new(),
             answered_chars: 0,
@@ -43,7 +43,7 @@ impl Agent {
         self.advance(now);
     }
 
-    /// Prints something of the turn, after its prompt.
+    /// Prints an entry of the turn, after its prompt.
     pub(crate) fn show(&mut self, entry: Entry) {
         self.make_visible();
         self.print(entry);
@@ -57,23 +57,25 @@ impl Agent {
         }
     }
 
-    /// Does everything that is due.
+    /// Runs everything that is due.
     pub(crate) fn advance(&mut self, now: Now) {
         while let Some(turn) = self.turn.as_mut() {
             match &mut turn.doing {
-                Doing::Next => match turn.steps.pop_front() {
+                TurnActivity::Next => match turn.steps.pop_front() {
                     Some(step) => {
                         turn.step_started = now;
                         self.begin(step, now);
                     }
                     None => self.finish_turn(now),
                 },
-                Doing::Wait { until, .. } if now >= *until => {
-                    if let Doing::Wait { step, .. } = std::mem::replace(&mut turn.doing, Doing::Next) {
+                TurnActivity::Wait { until, .. } if now >= *until => {
+                    if let TurnActivity::Wait { step, .. } =
+                        std::mem::replace(&mut turn.doing, TurnActivity::Next)
+                    {
                         self.end(step);
                     }
                 }
-                Doing::Stream(stream) => {
+                TurnActivity::Stream(stream) => {
                     let lines = stream.grow(now);
                     let finished = stream.finished();
                     if stream.shown > 0 {
@@ -85,9 +87,9 @@ impl Agent {
                     }
                     self.end_answer();
                 }
-                Doing::Retry { attempt, of, delay, until, .. } if now >= *until => {
+                TurnActivity::Retry { attempt, of, delay, until, .. } if now >= *until => {
                     if attempt == of {
-                        turn.doing = Doing::Next;
+                        turn.doing = TurnActivity::Next;
                     } else {
                         *attempt += 1;
                         *until = now + *delay;
@@ -105,8 +107,8 @@ impl Agent {
                 self.effect(Effect::hook("PreCompact", json!({"trigger": "manual"})));
                 self.wait(now, *time, step, "Compacting".to_owned());
             }
-            Step::Stall(time) => self.wait_as(now, *time, step, Look::Still),
-            Step::Silent(time) => self.wait_as(now, *time, step, Look::Frozen),
+            Step::Stall(time) => self.wait_as(now, *time, step, StatusDisplay::Still),
+            Step::Silent(time) => self.wait_as(now, *time, step, StatusDisplay::Frozen),
             Step::Say(text) => self.answer(text.clone(), self.config.stream_cps, now),
             Step::Stream(time) => {
                 let cps = if self.config.stream_cps == 0 { FILLER_CPS } else { self.config.stream_cps };
@@ -137,7 +139,7 @@ impl Agent {
                 self.effect(Effect::Background(command.clone()));
             }
             Step::Todo(items) => self.todos(items),
-            Step::Retry { kind, attempts, delay } if *attempts > 0 => self.do_now(Doing::Retry {
+            Step::Retry { kind, attempts, delay } if *attempts > 0 => self.do_now(TurnActivity::Retry {
                 kind: kind.clone(),
                 attempt: 1,
                 of: *attempts,
@@ -163,41 +165,41 @@ impl Agent {
                 self.answer(line, 0, now);
             }
             Step::Exit(code) => {
-                self.do_now(Doing::Gone);
+                self.do_now(TurnActivity::Gone);
                 self.quit(*code, "other");
             }
             Step::Crash => {
-                self.do_now(Doing::Gone);
+                self.do_now(TurnActivity::Gone);
                 self.effect(Effect::Abort);
             }
             Step::Hang { hard } => {
-                self.do_now(Doing::Gone);
+                self.do_now(TurnActivity::Gone);
                 self.effect(Effect::Hang { hard: *hard });
             }
         }
     }
 
-    pub(crate) fn do_now(&mut self, doing: Doing) {
+    pub(crate) fn do_now(&mut self, doing: TurnActivity) {
         if let Some(turn) = &mut self.turn {
             turn.doing = doing;
         }
     }
 
     fn wait(&mut self, now: Now, time: Duration, step: Step, verb: String) {
-        self.wait_as(now, time, step, Look::Status(verb));
+        self.wait_as(now, time, step, StatusDisplay::Status(verb));
     }
 
-    fn wait_as(&mut self, now: Now, time: Duration, step: Step, look: Look) {
+    fn wait_as(&mut self, now: Now, time: Duration, step: Step, look: StatusDisplay) {
         if let Some(turn) = &mut self.turn {
             turn.wait(now, time, step, look);
         }
     }
 
     fn answer(&mut self, text: String, cps: u32, now: Now) {
-        self.do_now(Doing::Stream(Stream::new(text, cps, now)));
+        self.do_now(TurnActivity::Stream(Stream::new(text, cps, now)));
     }
 
-    /// A step that took time is over.
+    /// Ends a step that took time.
     fn end(&mut self, step: Step) {
         match step {
             Step::Tool(ToolRun { tool, output, .. }) => self.tool_done(&tool, &output, "ok"),
@@ -220,7 +222,9 @@ impl Agent {
 
     fn end_answer(&mut self) {
         let Some(turn) = self.turn.as_mut() else { return };
-        let Doing::Stream(stream) = std::mem::replace(&mut turn.doing, Doing::Next) else { return };
+        let TurnActivity::Stream(stream) = std::mem::replace(&mut turn.doing, TurnActivity::Next) else {
+            return;
+        };
         let text = stream.text.trim_end_matches('\n').to_owned();
         turn.answered_chars += text.chars().count();
         turn.last_message.clone_from(&text);
@@ -258,17 +262,20 @@ impl Agent {
         self.use_tool(&tool);
         self.show(Entry::Tool(tool.to_string()));
         let token = self.token();
-        self.do_now(Doing::Command { tool, token });
+        self.do_now(TurnActivity::Command { tool, token });
         self.effect(Effect::Run { token, command });
     }
 
-    /// A command ended.
+    /// Handles the end of a command.
     pub(crate) fn ran(&mut self, token: u64, output: &str, code: Option<i32>, now: Now) {
         let Some(turn) = self.turn.as_mut() else { return };
-        if !matches!(&turn.doing, Doing::Command { token: mine, .. } if *mine == token) {
+        if !matches!(&turn.doing, TurnActivity::Command { token: mine, .. } if *mine == token) {
             return;
         }
-        let Doing::Command { tool, .. } = std::mem::replace(&mut turn.doing, Doing::Next) else { return };
+        let TurnActivity::Command { tool, .. } = std::mem::replace(&mut turn.doing, TurnActivity::Next)
+        else {
+            return;
+        };
         let end = match code {
             Some(0) => String::new(),
             Some(code) => format!("(exit code {code})"),
@@ -300,11 +307,11 @@ impl Agent {
         }
     }
 
-    /// Esc or Ctrl-C. Before anything was answered it leaves no trace and the prompt goes back into the box.
+    /// Handles Esc or Ctrl-C. Before any output, the turn leaves no trace and the prompt goes back into the input box.
     pub(crate) fn interrupt(&mut self, now: Now) {
         let Some(turn) = &self.turn else { return };
         let run = match &turn.doing {
-            Doing::Command { token, .. } => Some(*token),
+            TurnActivity::Command { token, .. } => Some(*token),
             _ => None,
         };
         if turn.visible {

@@ -1,13 +1,13 @@
-//! Text measured in terminal cells: wrapping, cutting, and making foreign text harmless to show.
+//! Text in terminal cells: wrapping, truncating, and sanitizing.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How a row looks. One style per row is all this agent needs.
+/// The style of a row. This agent needs only one per row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// As it is.
+    /// No style.
     Plain,
     /// Rules, footers, echoes.
     Dim,
@@ -21,12 +21,12 @@ pub enum Style {
     Bad,
 }
 
-/// One row of the screen, never wider than the terminal.
+/// A row of the screen, never wider than the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Its text, without escape sequences.
     pub text: String,
-    /// Its look.
+    /// Its style.
     pub style: Style,
 }
 
@@ -42,13 +42,13 @@ impl Row {
     }
 }
 
-/// Width of a text in cells.
+/// The width of text in cells.
 #[must_use]
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Replaces what would move the cursor: tabs become spaces, other control characters a middle dot.
+/// Replaces characters that would move the cursor: tabs with spaces, other control characters with a middle dot.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(char::is_control) {
@@ -65,10 +65,10 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cuts a single line to `cells`, with `…` where something is missing.
+/// Truncates a line to `cells`, with `…` at the end.
 #[must_use]
 pub fn fit(text: &str, cells: usize) -> String {
-    // Only the beginning can be shown, so a megabyte of text costs no more than a line.
+    // StatusDisplay only at the beginning, so that a megabyte of text is as cheap as a line.
     let head: String = text.chars().take(cells * 4 + 1).collect();
     let head = clean(&head);
     if head.width() <= cells {
@@ -90,10 +90,10 @@ pub fn fit(text: &str, cells: usize) -> String {
     out
 }
 
-/// Wraps at spaces, line by line; a word longer than a row is broken.
+/// Wraps each line at spaces. A word longer than a row is broken.
 ///
-/// Greedy on purpose: text that is appended later never changes a row that is not the last one, so finished
-/// rows of a streaming answer can scroll away for good.
+/// Deliberately greedy: text that is appended later changes only the last row, so finished rows of a streaming answer
+/// can scroll away.
 #[must_use]
 pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrap_line(&clean(line), cells.max(1))).collect()
@@ -126,7 +126,7 @@ fn wrap_line(line: &str, cells: usize) -> Vec<String> {
     rows
 }
 
-/// Breaks at the cell, keeping every space: what a person types must be shown as it is.
+/// Breaks at the last cell and keeps all spaces, because typed text must be shown unchanged.
 #[must_use]
 pub fn hard_wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);

@@ -1,4 +1,4 @@
-//! A turn: the steps between a prompt and the moment the agent is ready again.
+//! A turn: the steps from a prompt until the agent is ready again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,64 +7,64 @@ use crate::agent::Now;
 use crate::screen::Entry;
 use crate::step::{Step, ToolUse};
 
-/// How often a growing answer is drawn.
+/// The redraw interval of a streaming answer.
 const STREAM_FRAME: Duration = Duration::from_millis(40);
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything was done.
+    /// All steps were run.
     Finished,
     /// An error ended it.
     Failed,
-    /// Somebody stopped it: interrupt, declined permission, cancelled question.
+    /// It was stopped: interrupt, declined permission, cancelled question.
     Stopped,
 }
 
-/// The turn that is running.
+/// The running turn.
 #[derive(Debug)]
 pub struct Turn {
     /// The whole prompt.
     pub prompt: String,
     /// The prompt as the screen echoes it.
     pub echo: Entry,
-    /// When it began.
+    /// When it started.
     pub started: Now,
-    /// Something of it is in the transcript, so it cannot be taken back any more.
+    /// Whether there is output in the transcript, so that the prompt can no longer be withdrawn.
     pub visible: bool,
     pub(crate) steps: VecDeque<Step>,
-    pub(crate) doing: Doing,
+    pub(crate) doing: TurnActivity,
     pub(crate) step_started: Now,
     pub(crate) last_message: String,
     pub(crate) answered_chars: usize,
 }
 
 #[derive(Debug)]
-pub(crate) enum Doing {
+pub(crate) enum TurnActivity {
     /// Between two steps.
     Next,
     /// A step that only takes time.
-    Wait { until: Now, step: Step, look: Look },
-    /// An answer is being written.
+    Wait { until: Now, step: Step, look: StatusDisplay },
+    /// Streaming an answer.
     Stream(Stream),
     /// Waiting for the next attempt.
     Retry { kind: String, attempt: u32, of: u32, delay: Duration, until: Now },
     /// A dialog is open.
     Dialog(Step),
-    /// A hook is being asked instead of the user.
+    /// A hook decides instead of the user.
     Deciding { step: Step, token: u64 },
-    /// A real command runs.
+    /// A real command is running.
     Command { tool: ToolUse, token: u64 },
-    /// The process is about to end, or hangs with the last thing it showed.
+    /// The process is about to exit, or hangs with its last screen.
     Gone,
 }
 
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum StatusDisplay {
     /// A status line.
     Status(String),
-    /// No status line; the title goes on.
+    /// No status line; only the title is animated.
     Still,
-    /// Everything as it was when the step began.
+    /// No change since the start of the step.
     Frozen,
 }
 
@@ -73,10 +73,10 @@ pub(crate) struct Stream {
     pub(crate) text: String,
     cps: u32,
     since: Now,
-    /// Bytes and characters that are out.
+    /// Bytes and characters written so far.
     pub(crate) shown: usize,
     chars: u64,
-    /// Where the unfinished line begins.
+    /// The start of the unfinished line.
     line: usize,
 }
 
@@ -85,7 +85,7 @@ impl Stream {
         Self { text, cps, since, shown: 0, chars: 0, line: 0 }
     }
 
-    /// Grows to where it should be, and hands over the lines that are complete.
+    /// Streams up to the current time. Returns the completed lines.
     pub(crate) fn grow(&mut self, now: Now) -> Vec<Entry> {
         let due = match self.cps {
             0 => u64::MAX,
@@ -112,67 +112,79 @@ impl Stream {
         self.shown == self.text.len()
     }
 
-    /// The unfinished line, if anything of it is out.
+    /// The unfinished line, if any of it is written.
     pub(crate) fn open(&self) -> Option<Entry> {
         (self.shown > self.line).then(|| self.entry(self.shown))
     }
 }
 
 impl Turn {
-    /// When the next thing happens by itself.
+    /// When the next timed change happens.
     #[must_use]
     pub fn due(&self, now: Now) -> Option<Now> {
         match &self.doing {
-            Doing::Next => Some(now),
-            Doing::Wait { until, .. } | Doing::Retry { until, .. } => Some(*until),
-            Doing::Stream(_) => Some(now + STREAM_FRAME),
-            Doing::Dialog(_) | Doing::Deciding { .. } | Doing::Command { .. } | Doing::Gone => None,
+            TurnActivity::Next => Some(now),
+            TurnActivity::Wait { until, .. } | TurnActivity::Retry { until, .. } => Some(*until),
+            TurnActivity::Stream(_) => Some(now + STREAM_FRAME),
+            TurnActivity::Dialog(_)
+            | TurnActivity::Deciding { .. }
+            | TurnActivity::Command { .. }
+            | TurnActivity::Gone => None,
         }
     }
 
-    /// Whether spinner and title move.
+    /// Whether spinner and title are animated.
     #[must_use]
     pub fn moves(&self) -> bool {
-        !matches!(&self.doing, Doing::Wait { look: Look::Frozen, .. } | Doing::Dialog(_) | Doing::Gone)
+        !matches!(
+            &self.doing,
+            TurnActivity::Wait { look: StatusDisplay::Frozen, .. }
+                | TurnActivity::Dialog(_)
+                | TurnActivity::Gone
+        )
     }
 
-    /// The time as the screen shows it: it stands still in a silent step.
+    /// The time shown on the screen, which stops in a silent step.
     #[must_use]
     pub fn visible_time(&self, now: Now) -> Now {
         match &self.doing {
-            Doing::Wait { look: Look::Frozen, .. } | Doing::Gone => self.step_started,
+            TurnActivity::Wait { look: StatusDisplay::Frozen, .. } | TurnActivity::Gone => self.step_started,
             _ => now,
         }
     }
 
-    /// The status line without its spinner; none while an answer is written or a dialog is open.
+    /// The status line without its spinner; `None` while streaming an answer or while a dialog is open.
     #[must_use]
     pub fn label(&self, now: Now) -> Option<String> {
         let seconds = self.visible_time(now).saturating_sub(self.started).as_secs();
         let verb = match &self.doing {
-            Doing::Next | Doing::Wait { look: Look::Frozen, .. } | Doing::Gone => "Thinking",
-            Doing::Wait { look: Look::Status(verb), .. } => verb,
-            Doing::Deciding { .. } => "Asking the hook",
-            Doing::Command { .. } => "Running Bash",
-            Doing::Retry { kind, attempt, of, until, .. } => {
+            TurnActivity::Next
+            | TurnActivity::Wait { look: StatusDisplay::Frozen, .. }
+            | TurnActivity::Gone => "Thinking",
+            TurnActivity::Wait { look: StatusDisplay::Status(verb), .. } => verb,
+            TurnActivity::Deciding { .. } => "Asking the hook",
+            TurnActivity::Command { .. } => "Running Bash",
+            TurnActivity::Retry { kind, attempt, of, until, .. } => {
                 let left = until.saturating_sub(now).as_millis().div_ceil(1000);
                 return Some(format!("Retrying in {left}s · attempt {attempt}/{of} ({kind})"));
             }
-            Doing::Wait { look: Look::Still, .. } | Doing::Stream(_) | Doing::Dialog(_) => return None,
+            TurnActivity::Wait { look: StatusDisplay::Still, .. }
+            | TurnActivity::Stream(_)
+            | TurnActivity::Dialog(_) => return None,
         };
         Some(format!("{verb}… ({seconds}s)"))
     }
 
-    /// The line of an answer that is being written.
+    /// The unfinished line of a streaming answer.
     #[must_use]
     pub fn open_line(&self) -> Option<Entry> {
         match &self.doing {
-            Doing::Stream(stream) => stream.open(),
+            TurnActivity::Stream(stream) => stream.open(),
             _ => None,
         }
     }
 
-    pub(crate) fn wait(&mut self, now: Now, time: Duration, step: Step, look: Look) {
-        self.doing = Doing::Wait { until: now + time, step, look };
+    pub(crate) fn wait(&mut self, now: Now, time: Duration, step: Step, look: StatusDisplay) {
+        self.doing = TurnActivity::Wait { until: now + time, step, look };
     }
 }

@@ -1,4 +1,4 @@
-//! What others can see of the agent: screen, title, published state, and when any of it moves next.
+//! The visible state of the agent: screen, title, published status, and the time of the next change.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::screen::{Bottom, View};
 const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
 
 impl Agent {
-    /// What the state file says; nothing before the box is there, as nothing is published then.
+    /// The status for the state file; `None` before the input box is shown.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         let (status, waiting_for) = match (&self.dialog, &self.turn) {
@@ -23,7 +23,7 @@ impl Agent {
         self.ready.then_some(Status { status, waiting_for })
     }
 
-    /// When [`Agent::tick`] has something to do next; never, when the agent is idle.
+    /// When to call [`Agent::tick`] next; `None` if the agent is idle.
     #[must_use]
     pub fn next_tick(&self, now: Now) -> Option<Now> {
         let turn = self.turn.as_ref().and_then(|turn| {
@@ -40,7 +40,7 @@ impl Agent {
         [turn, self.exit_note, self.notify_at].into_iter().flatten().min()
     }
 
-    /// What the screen shows.
+    /// The contents of the screen.
     #[must_use]
     pub fn view(&self, now: Now) -> View<'_> {
         let mut status = None;

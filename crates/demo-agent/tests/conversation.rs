@@ -1,10 +1,10 @@
-//! Whole conversations with the agent, without a terminal and without waiting: the test moves the clock.
+//! Whole conversations with the agent, without a terminal and without waiting: the test sets the time.
 
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
-use demo_agent::agent::{Agent, Config, News};
+use demo_agent::agent::{Agent, Config, ExternalEvent};
 use demo_agent::effect::Effect;
 use demo_agent::input::{Input, Key};
 use demo_agent::screen::{Bottom, Size, live};
@@ -49,8 +49,8 @@ impl Talk {
         self.key(ENTER);
     }
 
-    fn news(&mut self, news: News) {
-        self.agent.news(news, self.now);
+    fn handle_event(&mut self, event: ExternalEvent) {
+        self.agent.handle_event(event, self.now);
         self.collect();
     }
 
@@ -66,14 +66,14 @@ impl Talk {
         self.collect();
     }
 
-    /// The live region, empty rows left out.
+    /// The live region without empty rows.
     fn screen(&self) -> Vec<String> {
         let rows = live(&self.agent.view(self.now), Size { cols: 60, rows: 30 }).rows;
         let texts = rows.into_iter().map(|row| row.text.trim_end().to_owned());
         texts.filter(|text| !text.is_empty() && !text.starts_with('─')).collect()
     }
 
-    /// Everything printed to the transcript so far.
+    /// The transcript so far.
     fn printed(&self) -> Vec<String> {
         let entries = self.effects.iter().filter_map(|effect| match effect {
             Effect::Print(entry) => Some(entry),
@@ -285,12 +285,12 @@ fn a_hook_can_decide_instead_of_the_user() {
     talk.prompt("!permission Bash ls");
     assert_eq!(talk.screen()[1], "⣾ Asking the hook… (0s)");
     let decision = Some(json!({"decision": "deny", "message": "not today"}));
-    talk.news(News::Decided { token: token(&talk).unwrap(), decision });
+    talk.handle_event(ExternalEvent::Decided { token: token(&talk).unwrap(), decision });
     assert_eq!(talk.last_printed(2)[0], "  └ (denied by hook: not today)");
     assert_eq!(talk.logged("dialog")[0]["by"], "hook");
 
     talk.prompt("!permission Bash ls");
-    talk.news(News::Decided { token: token(&talk).unwrap(), decision: None });
+    talk.handle_event(ExternalEvent::Decided { token: token(&talk).unwrap(), decision: None });
     assert_eq!(talk.status(), "waiting", "a hook without an opinion leaves it to the user");
 }
 
@@ -371,7 +371,7 @@ fn background_tasks_show_in_the_footer_until_they_end() {
     talk.prompt("!background sleep 5");
     talk.pass(10);
     assert_eq!(talk.screen()[1], "  demo · ready · 1 background task");
-    talk.news(News::BackgroundEnded);
+    talk.handle_event(ExternalEvent::BackgroundEnded);
     assert_eq!(talk.screen()[1], "  demo · ready");
 }
 

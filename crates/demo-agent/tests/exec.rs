@@ -1,4 +1,4 @@
-//! The binary without a terminal.
+//! Runs the binary without a terminal.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Where Lisa keeps things and how far it goes: read once from the environment and `config.toml`, then passed
-//! around as data. No other module reads the environment.
+//! Paths and limits: read once from the environment and `config.toml`, then passed around as data. No other module
+//! reads the environment.
 
 use crate::{
     disk,
@@ -18,7 +18,7 @@ use std::{
 pub struct EnvVar {
     /// Its name.
     pub name: &'static str,
-    /// Its default, as a person would write it.
+    /// Its default, in readable form.
     pub default: &'static str,
     /// What it does.
     pub what: &'static str,
@@ -29,28 +29,40 @@ pub const ENVIRONMENT: &[EnvVar] = &[
     EnvVar {
         name: "LISA_STATE_DIR",
         default: "$XDG_STATE_HOME/lisa",
-        what: "folder for session state and the journal",
+        what: "directory for session state and the journal",
     },
     EnvVar {
         name: "LISA_CONFIG_DIR",
         default: "$XDG_CONFIG_HOME/lisa",
-        what: "folder of config.toml and agents/*.toml",
+        what: "directory of config.toml and agents/*.toml",
     },
     EnvVar {
         name: "LISA_TMUX_SOCKET",
         default: "lisa",
         what: "name of the private tmux server, or a socket path",
     },
-    EnvVar { name: "LISA_MAX_SESSIONS", default: "64", what: "how many sessions may live at once" },
-    EnvVar { name: "LISA_MAX_DEPTH", default: "3", what: "how deep sessions may start sessions" },
-    EnvVar { name: "LISA_LOG", default: "warn", what: "what is logged to standard error (tracing filter)" },
+    EnvVar { name: "LISA_MAX_SESSIONS", default: "64", what: "maximum number of live sessions" },
+    EnvVar {
+        name: "LISA_MAX_DEPTH",
+        default: "3",
+        what: "how deeply sessions may be nested (a session that starts a session)",
+    },
+    EnvVar { name: "LISA_LOG", default: "warn", what: "log filter for standard error (tracing syntax)" },
     EnvVar {
         name: "LISA_EVENTS_MAX_BYTES",
         default: "16777216",
-        what: "size at which the journal drops its oldest part",
+        what: "maximum size of the journal; the oldest part is dropped",
     },
-    EnvVar { name: "LISA_EVENTS_MAX_LINES", default: "100000", what: "events the journal keeps" },
-    EnvVar { name: "LISA_OUTPUT_STALE_SECONDS", default: "240", what: "age at which output counts as stale" },
+    EnvVar {
+        name: "LISA_EVENTS_MAX_LINES",
+        default: "100000",
+        what: "maximum number of events in the journal",
+    },
+    EnvVar {
+        name: "LISA_OUTPUT_STALE_SECONDS",
+        default: "240",
+        what: "how long output may stand still before a session counts as stuck",
+    },
     EnvVar {
         name: "LISA_HEARTBEAT_STALE_SECONDS",
         default: "8",
@@ -59,36 +71,36 @@ pub const ENVIRONMENT: &[EnvVar] = &[
     EnvVar {
         name: "LISA_STATE_LOCK_TIMEOUT_MS",
         default: "2500",
-        what: "how long to wait for a session's state lock",
+        what: "timeout for a session's state lock",
     },
     EnvVar {
         name: "LISA_PROCESS_SCAN_INTERVAL_SECONDS",
         default: "8",
-        what: "how often a resident walks the process trees of sessions that do not change",
+        what: "how often the observer rescans the process trees of unchanged sessions",
     },
     EnvVar {
         name: "LISA_MCP_TOKEN",
         default: "",
-        what: "bearer token for `lisa-mcp --http`; one is made unless set",
+        what: "bearer token for `lisa-mcp --http` (default: a generated one)",
     },
 ];
 
 /// Every environment variable that a session's process gets.
 pub const SESSION_ENVIRONMENT: &[EnvVar] = &[
     EnvVar { name: "LISA_SESSION", default: "", what: "the session's name" },
-    EnvVar { name: "LISA_RUN_ID", default: "", what: "this run of it" },
+    EnvVar { name: "LISA_RUN_ID", default: "", what: "the id of this run" },
     EnvVar { name: "LISA_AGENT", default: "", what: "the agent's profile" },
     EnvVar { name: "LISA_MODE", default: "", what: "interactive or exec" },
     EnvVar {
         name: "LISA_PROJECT_HASH",
         default: "",
-        what: "the project: first 8 hex digits of the MD5 of its root",
+        what: "the project: the first 8 hex digits of the MD5 of its root directory",
     },
-    EnvVar { name: "LISA_PARENT", default: "", what: "the session that started this one, if one did" },
+    EnvVar { name: "LISA_PARENT", default: "", what: "the session that started this one, if any" },
 ];
 
-/// Names in a caller's environment that never reach a session: they would point its programs at another tmux, or
-/// claim that it is another session.
+/// Variables of a caller's environment that a session doesn't inherit: they would point its programs at another tmux
+/// server, or at another session.
 pub const NOT_INHERITED: &[&str] = &[
     "TMUX",
     "TMUX_PANE",
@@ -104,31 +116,31 @@ pub const NOT_INHERITED: &[&str] = &[
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<OsString, OsString>);
 
-/// The most that is read of a configuration file.
+/// Maximum size of a configuration file.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Variables that only the process itself may have been given.
+/// Variables that are only taken from the process's own environment, not from its ancestors.
 const OWN_ONLY: &[&str] = &["LISA_MCP_TOKEN", "LISA_LOG"];
 
 impl Environment {
-    /// The environment of this process, with what it lacks of Lisa's own variables taken from the processes above it.
+    /// This process's environment; missing Lisa variables are taken from the nearest ancestor process that has some.
     ///
-    /// Some clients start their servers with a handful of variables. Such a server would look for its sessions in
-    /// another place than everybody else, and forget that it runs inside of one: a limit that goes by depth would end
-    /// there.
+    /// Some clients start their MCP servers with only a few variables. Such a server would look for its sessions in a
+    /// different state directory than everybody else. It also wouldn't know that it runs inside a session, so the
+    /// nesting limit wouldn't apply.
     pub fn of_this_process() -> Self {
         let mut own: HashMap<OsString, OsString> = std::env::vars_os().collect();
         let wanted: Vec<&str> = ENVIRONMENT.iter().chain(SESSION_ENVIRONMENT).map(|var| var.name).collect();
         let lacking = wanted.into_iter().filter(|name| !OWN_ONLY.contains(name));
         let lacking: Vec<&str> = lacking.filter(|name| !own.contains_key(OsStr::new(name))).collect();
-        // What stands nearest was meant for this process; what is further up was for others.
+        // Variables of the nearest process are meant for this one; those further up are meant for others.
         let above = crate::process::ancestors().map(|pid| crate::process::variables(pid, &lacking));
         let nearest = above.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
         own.extend(nearest.into_iter().map(|(name, value)| (name.into(), value.into())));
         Self(own)
     }
 
-    /// An environment made of pairs.
+    /// An environment from pairs.
     pub fn from_pairs<K: Into<OsString>, V: Into<OsString>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         Self(pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect())
     }
@@ -138,7 +150,7 @@ impl Environment {
         self.0.get(OsStr::new(name)).filter(|value| !value.is_empty())
     }
 
-    /// A variable as text, if it is set and is text.
+    /// A variable, if it is set, not empty and valid UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(|value| value.to_str())
     }
@@ -153,10 +165,10 @@ impl Environment {
     }
 }
 
-/// The longest time that can be set: a century. A clock overflows when more is added to it.
+/// The maximum of any duration: a century. Adding more can overflow a clock.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// What `config.toml` may say; each value is overruled by its environment variable.
+/// The contents of `config.toml`; environment variables take precedence.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -175,17 +187,17 @@ struct File {
     policy: Policy,
 }
 
-/// What parents that come through a front end may do, from the `[policy]` table of `config.toml`.
+/// What callers may do, from the `[policy]` table of `config.toml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
-    /// Agents that may be started; empty for all.
+    /// Agents that may be started (default: all).
     pub agents: Vec<String>,
-    /// Folders below which sessions may be started; empty for all.
+    /// Directories in which sessions may be started (default: all).
     pub roots: Vec<PathBuf>,
-    /// Arguments that are refused, beside those that a profile calls dangerous.
+    /// Arguments to refuse, in addition to those that a profile marks as dangerous.
     pub denied_flags: Vec<String>,
-    /// Whether flags that switch an agent's safety off may be asked for at all.
+    /// Whether a caller may ask for flags that switch off an agent's safety checks.
     pub allow_dangerous: bool,
 }
 
@@ -198,49 +210,49 @@ impl Default for Policy {
 /// Which tmux server is Lisa's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Socket {
-    /// A name below tmux's own folder (`tmux -L`).
+    /// A name in tmux's own socket directory (`tmux -L`).
     Name(String),
     /// A path (`tmux -S`).
     Path(PathBuf),
 }
 
-/// Everything that can be configured.
+/// The complete configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Folder for session state and the journal.
+    /// Directory for session state and the journal.
     pub state_dir: PathBuf,
-    /// Folder of `config.toml` and of the user's own profiles.
+    /// Directory of `config.toml` and the user's own profiles.
     pub config_dir: PathBuf,
     /// Which tmux server is Lisa's.
     pub socket: Socket,
-    /// How many sessions may live at once.
+    /// Maximum number of live sessions.
     pub max_sessions: u32,
-    /// How deep sessions may start sessions.
+    /// How deeply sessions may be nested.
     pub max_depth: u32,
-    /// How many sessions that have ended are kept, so that they can be read and resumed.
+    /// How many ended sessions to keep, so that they can be read and resumed.
     pub ended_max: usize,
-    /// How long they are kept.
+    /// How long to keep ended sessions.
     pub ended_max_age: Duration,
-    /// Size at which the journal drops its oldest part.
+    /// Maximum size of the journal; the oldest part is dropped.
     pub events_max_bytes: u64,
-    /// Events the journal keeps.
+    /// Maximum number of events in the journal.
     pub events_max_lines: u64,
     /// How long the journal keeps an event.
     pub events_max_age: Duration,
-    /// Age at which output counts as stale.
+    /// How long output may stand still before a session counts as stuck.
     pub output_stale: Duration,
     /// Age at which a heartbeat counts as stale.
     pub heartbeat_stale: Duration,
-    /// How long to wait for a session's state lock.
+    /// Timeout for a session's state lock.
     pub lock_timeout: Duration,
-    /// How often a resident walks the process trees of sessions that do not change.
+    /// How often the observer rescans the process trees of unchanged sessions.
     pub process_scan_interval: Duration,
-    /// What parents may do.
+    /// What callers may do.
     pub policy: Policy,
 }
 
 impl Config {
-    /// Reads the configuration that applies to a caller with this environment.
+    /// Reads the configuration for a caller with this environment.
     pub fn load(env: &Environment) -> Result<Self> {
         Self::load_with(env, |path| match disk::read_foreign(path, FILE_MAX) {
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -249,7 +261,7 @@ impl Config {
         })
     }
 
-    /// The same with the text of `config.toml` from elsewhere.
+    /// Like [`Self::load`], but `read` provides the text of `config.toml`.
     pub(crate) fn load_with(
         env: &Environment,
         read: impl FnOnce(&Path) -> Result<Option<String>>,
@@ -266,7 +278,7 @@ impl Config {
                     Error::new(
                         Kind::InvalidConfig,
                         format!("neither {own} nor {xdg} nor HOME is set"),
-                        format!("set {own} to a folder of your own"),
+                        format!("set {own} to a directory of your own"),
                     )
                 })
         };
@@ -280,7 +292,7 @@ impl Config {
                 Some(text) => text.to_str().and_then(|text| text.trim().parse().ok()).ok_or_else(|| {
                     Error::new(
                         Kind::InvalidConfig,
-                        format!("{name} is `{}`, which is no whole number", text.display()),
+                        format!("{name} is `{}`, which is not a whole number", text.display()),
                         format!("unset {name}, or set it to a number such as {default}"),
                     )
                 }),
@@ -341,8 +353,8 @@ fn parse(path: &Path, text: &str) -> Result<File> {
     toml::from_str(text).map_err(|error| {
         Error::new(
             Kind::InvalidConfig,
-            format!("{} can not be understood: {}", path.display(), error.to_string().trim_end()),
-            "mend that line, or move the file away to go on with the defaults",
+            format!("{} is malformed: {}", path.display(), error.to_string().trim_end()),
+            "fix that line, or move the file away to use the defaults",
         )
     })
 }

@@ -1,84 +1,83 @@
-//! The one error type: a kind that programs match on, a sentence for people, and what to do next.
+//! The one error type: a kind for programs to match on, a message for people, and a hint about what to do next.
 //!
-//! Front ends translate it and add nothing: the Nushell plugin makes `lisa::<kind>` and a help text of it, the MCP
-//! server a tool error. Constructors for the failures that several modules meet live here, so that each reads the
-//! same wherever it happens.
+//! Front ends only translate it: the Nushell plugin into `lisa::<kind>` with a help text, the MCP server into a tool
+//! error. Errors that several modules return have their constructor here, so that they read the same everywhere.
 
 use std::{fmt, io, path::Path};
 
 /// What went wrong, as a stable word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// An argument makes no sense.
+    /// An argument is invalid.
     InvalidArgument,
     /// No session has this name.
     SessionNotFound,
-    /// A prefix or tag fits several sessions.
+    /// A prefix or tag matches several sessions.
     AmbiguousSession,
-    /// The session's name is not allowed.
+    /// The session's name is invalid.
     InvalidName,
-    /// The session's name is in use.
+    /// The session's name is taken.
     NameTaken,
     /// No profile has this id.
     UnknownAgent,
     /// The agent's program is not installed.
     AgentMissing,
-    /// The agent does not offer what was asked for.
+    /// The agent doesn't support what was asked for.
     NotOffered,
-    /// A flag that switches safety off was not asked for by name.
+    /// A flag switches safety checks off, and the caller didn't ask for that explicitly.
     DangerousFlag,
     /// A policy of this installation forbids it.
     NotAllowed,
-    /// The working folder does not exist or is no folder.
+    /// The working directory doesn't exist or isn't a directory.
     InvalidCwd,
     /// tmux is not installed.
     TmuxMissing,
-    /// tmux is older than what Lisa needs.
+    /// tmux is older than the minimum version.
     TmuxTooOld,
-    /// tmux did not answer in time.
+    /// tmux didn't answer in time.
     TmuxTimeout,
-    /// tmux refused a command.
+    /// tmux rejected a command.
     TmuxFailed,
-    /// The state folder can not be trusted.
+    /// The state directory can't be trusted.
     UnsafeStateDir,
     /// The disk is full.
     DiskFull,
-    /// Some other failure of the file system.
+    /// Any other I/O error.
     Io,
-    /// A file of Lisa's own can not be understood.
+    /// One of Lisa's own files is malformed.
     CorruptFile,
     /// The session limit is reached.
     SessionLimit,
     /// The nesting limit is reached.
     DepthLimit,
-    /// The configuration can not be understood.
+    /// The configuration is malformed.
     InvalidConfig,
-    /// A profile can not be understood or fails its own examples.
+    /// A profile is malformed or fails its own examples.
     InvalidProfile,
-    /// The agent did not start.
+    /// The agent didn't start.
     LaunchFailed,
-    /// No prompt is open that could be answered.
+    /// No prompt is open.
     NoPrompt,
-    /// The open prompt is not the one that was read.
+    /// The open prompt isn't the one that the caller read.
     PromptChanged,
-    /// The choice is none of the prompt's options.
+    /// The choice isn't one of the prompt's options.
     UnknownChoice,
-    /// The answer was given, but the prompt did not go away.
+    /// The answer was given, but the prompt didn't close.
     AnswerUnconfirmed,
-    /// The write gate is shut.
+    /// The gate before typing is shut (see `api::Refusal`).
     Refused,
     /// The event cursor is older than what the journal keeps.
     CursorExpired,
-    /// The time limit passed.
+    /// The operation timed out.
     Timeout,
     /// The caller cancelled.
     Cancelled,
-    /// The state lock could not be had in time.
+    /// The state lock wasn't free in time.
     LockTimeout,
 }
 
 impl Kind {
-    /// The stable word: what `code` is in MCP errors and what follows `lisa::` in Nushell.
+    /// The stable word: `code` in MCP errors, and the part after `lisa::` in Nushell.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidArgument => "invalid_argument",
@@ -118,21 +117,25 @@ impl Kind {
     }
 }
 
-/// A failure: what, and what to do next.
+/// An error: what happened, and what to do next.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: Kind,
     message: String,
     hint: String,
+    /// The parts of the caller's input that are wrong: values, or names of parameters.
+    about: Vec<String>,
+    /// What the caller may have meant.
+    near: Vec<String>,
 }
 
-/// The result of everything that can fail here.
+/// A `Result` with this error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A failure of a kind, with a sentence that says what happened and one that says what to do.
+    /// An error with a message (what happened) and a hint (what to do).
     pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: hint.into() }
+        Self { kind, message: message.into(), hint: hint.into(), about: Vec::new(), near: Vec::new() }
     }
 
     /// What went wrong, as a stable word.
@@ -150,38 +153,57 @@ impl Error {
         &self.hint
     }
 
-    /// An operation on a file or folder failed.
+    /// Marks a value or parameter of the caller as wrong.
+    #[must_use]
+    pub fn about(mut self, given: impl Into<String>) -> Self {
+        self.about.push(given.into());
+        self
+    }
+
+    /// Whether this value or parameter of the caller is wrong.
+    pub fn is_about(&self, given: &str) -> bool {
+        self.about.iter().any(|about| about == given)
+    }
+
+    /// What the caller may have meant, most likely first.
+    pub fn near(&self) -> &[String] {
+        &self.near
+    }
+
+    /// An operation on a file or directory failed.
     pub fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         let what = format!("could not {doing} {}: {error}", path.display());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::new(
                 Kind::DiskFull,
                 what,
-                "free some space, or point LISA_STATE_DIR at a file system that has some",
+                "free some space, or point LISA_STATE_DIR at another file system",
             ),
             io::ErrorKind::PermissionDenied => Self::new(
                 Kind::Io,
                 what,
-                "check who owns it, or point LISA_STATE_DIR at a folder of your own",
+                "check its owner and permissions, or point LISA_STATE_DIR at a directory of your own",
             ),
-            _ => Self::new(Kind::Io, what, "run `lisa doctor` to check the state folder"),
+            _ => Self::new(Kind::Io, what, "run `lisa doctor` to check the state directory"),
         }
     }
 
-    /// An argument makes no sense.
+    /// An argument is invalid.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Kind::InvalidArgument, message, hint)
     }
 
-    /// No session has this name; the nearest ones are named.
+    /// No session has this name; the hint suggests similar names.
     pub fn not_found(name: &str, known: &[String]) -> Self {
         let near = near_matches(name, known);
         let hint = if near.is_empty() {
-            "list the sessions to see which there are".to_owned()
+            "list the sessions to see their names".to_owned()
         } else {
             format!("did you mean {}?", near.join(", "))
         };
-        Self::new(Kind::SessionNotFound, format!("there is no session `{}`", printable(name)), hint)
+        let error =
+            Self::new(Kind::SessionNotFound, format!("there is no session `{}`", printable(name)), hint);
+        Self { near, ..error.about(name) }
     }
 }
 
@@ -197,7 +219,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A string a user gave, made safe to show in one line: control characters escaped, at most 80 characters.
+/// Makes a string from a user safe to print on one line: escapes control characters, truncates to 80 characters.
 pub fn printable(text: &str) -> String {
     let mut out: String = text.chars().take(80).flat_map(char::escape_debug).collect();
     if text.chars().nth(80).is_some() {
@@ -206,7 +228,7 @@ pub fn printable(text: &str) -> String {
     out
 }
 
-/// The known words that `given` was probably meant to be: at most three, the nearest first.
+/// The known words that `given` was probably meant to be: at most three, closest first.
 pub fn near_matches(given: &str, known: &[String]) -> Vec<String> {
     let given = given.to_lowercase();
     let mut scored: Vec<(usize, &String)> = known

@@ -1,10 +1,10 @@
-//! Logging to standard error, and to nothing else: standard output belongs to protocols.
+//! Logging to standard error only: standard output belongs to protocols.
 
 use std::io::{self, Write};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-/// Logs what `wanted` asks for, a filter such as `info` or `lisa_engine=debug`. One that cannot be read is named, and
-/// `otherwise` is taken instead.
+/// Starts logging with the filter `wanted`, for example `info` or `lisa_engine=debug`. If it is malformed, logs a
+/// warning and uses `otherwise`.
 pub fn start(wanted: &str, otherwise: &str) {
     let (filter, fault) = match EnvFilter::try_new(wanted) {
         Ok(filter) => (filter, None),
@@ -15,14 +15,14 @@ pub fn start(wanted: &str, otherwise: &str) {
         .with_ansi(false)
         .with_writer(ToStandardError)
         .finish();
-    // Fails only where a subscriber is set already, as in tests.
+    // Fails only if a subscriber is already set, as in tests.
     let _ = tracing::subscriber::set_global_default(subscriber);
     if let Some(error) = fault {
-        tracing::warn!(%error, "LISA_LOG cannot be read; logging {otherwise}");
+        tracing::warn!(%error, "LISA_LOG is malformed; using {otherwise}");
     }
 }
 
-/// Standard error that may be closed: a log line that cannot be written is dropped.
+/// A writer to standard error that drops a line if standard error is closed.
 #[derive(Debug, Clone, Copy)]
 struct ToStandardError;
 

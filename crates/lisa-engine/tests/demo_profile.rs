@@ -2,15 +2,18 @@
 //!
 //! Every file in `data/demo` is one capture: lines about the terminal, a `--`, what must be read from it, a `---`, and
 //! the screen as it was. `UPDATE_EXPECT=1` writes down what is read now; look at the difference before you keep it.
-//! `gap` names what the screen shows and the engine can not read from it yet: it is not compared.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
+//! `gap` names what the screen shows and the engine cannot read from it yet: it is not compared.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use lisa_engine::evidence::{Claim, Source};
-use lisa_engine::memory::Memory;
-use lisa_engine::observation::{At, Line, Mode, Observation, Pane, Proc, Reading};
-use lisa_engine::profile::{Profile, Profiles};
-use lisa_engine::words::{Prompt, State};
-use lisa_engine::{Outcome, step};
+use lisa_engine::api::words::{Prompt, State};
+use lisa_engine::classify::evidence::{Claim, Source};
+use lisa_engine::classify::memory::Memory;
+use lisa_engine::classify::profile::{Profile, Profiles};
+use lisa_engine::classify::{Outcome, step};
+use lisa_engine::{
+    api::words::Mode,
+    classify::observation::{At, Line, Observation, Pane, Proc, Reading},
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -126,7 +129,7 @@ impl Capture {
         read
     }
 
-    /// These lines without what the engine can not read yet.
+    /// These lines without what the engine cannot read yet.
     fn comparable<'l>(&self, lines: &'l [String]) -> Vec<&'l str> {
         let is_gap = |line: &&str| self.gaps.iter().any(|gap| line.starts_with(&format!("{gap}: ")));
         lines.iter().map(String::as_str).filter(|line| !is_gap(line)).collect()
@@ -149,8 +152,7 @@ fn process(name: &str) -> Proc {
 }
 
 fn demo() -> Arc<Profile> {
-    static DEMO: LazyLock<Arc<Profile>> =
-        LazyLock::new(|| Profiles::load(None).unwrap().get("demo").unwrap());
+    static DEMO: LazyLock<Arc<Profile>> = LazyLock::new(|| Profiles::shipped().get("demo").unwrap());
     Arc::clone(&DEMO)
 }
 

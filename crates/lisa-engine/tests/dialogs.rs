@@ -2,23 +2,25 @@
 //!
 //! A stand-in with the agent's name shows the recorded screen and writes down each byte that it is given.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, until};
 use lisa_engine::{
-    Outcome,
-    api::*,
+    api::{words::Prompt, *},
+    classify::{
+        Outcome,
+        memory::Memory,
+        observation::{Observation, Pane},
+        profile::Profiles,
+        recording::{Timeline, replay::Player},
+        step,
+    },
     engine::Engine,
-    memory::Memory,
-    observation::{Observation, Pane},
-    profile::Profiles,
-    recording::{Timeline, accuracy, replay::Player},
-    step,
-    words::Prompt,
 };
 use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path, sync::Mutex, time::Duration};
+use test_support::accuracy;
 
 /// Shows a screen, and keeps what is typed. It stays the pane's process, under its own name.
 const STAND_IN: &str = "#!/bin/sh\nstty raw -echo\ncat \"$STAND_IN/screen\"\ncat > \"$STAND_IN/typed\"\n";
@@ -33,7 +35,7 @@ struct Dialog {
 
 /// One dialog of each kind, title, tool, number of options and size, from all recordings.
 fn recorded() -> Vec<Dialog> {
-    let profiles = Profiles::load(None).unwrap();
+    let profiles = Profiles::shipped();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings");
     let mut found = BTreeMap::new();
     for path in accuracy::recordings(&root) {

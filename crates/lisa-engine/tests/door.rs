@@ -1,6 +1,6 @@
 //! The door to tmux, against a real tmux: what it guards against happens here for real.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
@@ -51,7 +51,7 @@ fn both_ways_see_the_same() {
         .unwrap()
         .starts_with("héllo".as_bytes())));
     assert_eq!(fork.panes(true).unwrap(), socket.panes(true).unwrap());
-    let looked = |tmux: &Tmux| tmux.looks(&[&pane], Shown::Screen).unwrap().remove(0).row.unwrap();
+    let looked = |tmux: &Tmux| tmux.pane_snapshots(&[&pane], Shown::Screen).unwrap().remove(0).row.unwrap();
     let listed = fork.panes(!process::TELLS_FOREGROUND).unwrap().remove(0);
     assert_eq!((looked(&fork), looked(&socket)), (looked(&socket), listed));
     for ansi in [false, true] {
@@ -69,7 +69,7 @@ fn a_pane_and_what_it_shows_come_in_one_exchange_and_the_plain_screen_with_them(
         |tmux: &Tmux| String::from_utf8(tmux.screens(&[&pane], false).unwrap().remove(0).unwrap()).unwrap();
     assert!(until(SHORT, || screen(&fork).contains('あ')), "{}", screen(&fork));
     for tmux in [&fork, &socket] {
-        let looks = tmux.looks(&["%77", &pane, "%78"], Shown::Screen).unwrap();
+        let looks = tmux.pane_snapshots(&["%77", &pane, "%78"], Shown::Screen).unwrap();
         let look = &looks[1];
         let listed = tmux.panes(!process::TELLS_FOREGROUND).unwrap().remove(0);
         assert_eq!(look.row.clone().unwrap(), listed);
@@ -86,7 +86,7 @@ fn a_pane_and_what_it_shows_come_in_one_exchange_and_the_plain_screen_with_them(
 #[test]
 fn the_program_in_front_is_the_same_for_tmux_and_for_the_processes_themselves() {
     if !process::TELLS_FOREGROUND {
-        println!("only tmux tells it here");
+        // Only tmux tells it here: there is nothing to compare.
         return;
     }
     let lab = Lab::new();
@@ -128,11 +128,11 @@ fn panes_that_are_gone_do_not_hide_those_that_are_there() {
     )
     .contains("here")));
     for tmux in both(&lab) {
-        let looks = tmux.looks(&["%77", &pane, "%78"], Shown::Screen).unwrap();
+        let looks = tmux.pane_snapshots(&["%77", &pane, "%78"], Shown::Screen).unwrap();
         let there: Vec<bool> = looks.iter().map(|look| look.row.is_some()).collect();
         assert_eq!(there, [false, true, false]);
         assert_eq!(looks[1].screen.as_deref(), Ok(&b"here"[..]));
-        let gone = tmux.looks(&["%77", "%78"], Shown::Screen).unwrap();
+        let gone = tmux.pane_snapshots(&["%77", "%78"], Shown::Screen).unwrap();
         assert!(gone.iter().all(|look| look.row.is_none() && look.screen.is_err()), "{gone:?}");
     }
     assert_eq!(lab.tmux().panes(false).unwrap().len(), 1, "no command at all would have made a session");
@@ -386,31 +386,17 @@ fn the_exit_status_is_known_within_a_second_of_the_end() {
 #[test]
 fn a_server_started_with_few_descriptors_still_takes_many_sessions() {
     let lab = Lab::new();
-    let status = std::process::Command::new("sh")
-        .args(["-c", "ulimit -Sn 32 && exec \"$0\" --exact starts_a_server_for_another_test --nocapture"])
-        .arg(std::env::current_exe().unwrap())
-        .env("LAB_HOME", lab.path())
-        // It is no test of its own, and must not be counted as one.
-        .stdout(std::process::Stdio::null())
-        .status()
-        .unwrap();
+    let mut few = std::process::Command::new("sh");
+    let starter = lab.process(&["start-server"]);
+    few.args(["-c", "ulimit -Sn 32 && exec \"$0\" \"$@\""])
+        .arg(starter.get_program())
+        .args(starter.get_args());
+    let status = few.status().unwrap();
     assert!(status.success());
     for n in 0..60 {
         lab.run(&format!("many-{n}"), &["sleep", "60"]);
     }
     assert_eq!(lab.tmux().panes(false).unwrap().len(), 61);
-}
-
-/// Not a test of its own: the process with few descriptors that the one above starts.
-#[test]
-fn starts_a_server_for_another_test() {
-    let Ok(home) = std::env::var("LAB_HOME") else { return };
-    let pairs = [("HOME", home.clone()), ("PATH", std::env::var("PATH").unwrap())];
-    let env = lisa_engine::config::Environment::from_pairs(pairs);
-    let socket = lisa_engine::config::Socket::Path(format!("{home}/tmux").into());
-    let tmux = Tmux::new(socket, &env).unwrap();
-    let first = Cmd::new("new-session").args(["-d", "-s", "first", "sleep", "60"]);
-    tmux.call_starting(&[first]).unwrap().unwrap();
 }
 
 /// The fifth: a control client that is attaching when anything is told to it takes a server before 3.7 down. The sixth: one

@@ -1,15 +1,17 @@
 //! Driving the demo agent on a real tmux: what is said to have happened has happened, exactly once.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, demo, driving::*, until};
 use lisa_engine::{
-    api::*,
-    engine::Cancel,
+    api::{
+        words::{Attention, Effect, ErrorKind, PromptKind, StateName, Status},
+        *,
+    },
     error::Kind,
-    words::{Attention, Effect, ErrorKind, PromptKind, StateName, Status},
+    watch::Cancel,
 };
 use std::time::Duration;
 
@@ -37,6 +39,84 @@ fn a_prompt_is_submitted_proven_and_its_turn_ends_once() {
     assert_eq!((session.state, session.attention), (StateName::Ready, Attention::Delivered));
     assert_eq!(session.last_message.as_deref(), Some("All is well."));
     assert_eq!(prompts(&lab, "a"), ["!think 300ms ; !say All is well."]);
+}
+
+#[test]
+fn a_long_message_is_whole_in_the_file_of_its_turn_and_cut_in_the_journal() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let spawned = engine.spawn(&demo(&lab, "a", None)).unwrap();
+    let long = "many words ".repeat(600);
+    let turn = send(&engine, "a", &format!("!say {long}")).receipt.turn;
+    let ended = wait(&engine, &WaitRequest { turn, since: Some(spawned.cursor), ..WaitRequest::default() });
+    let end = ended.events.iter().find(|event| event.event == EventKind::TurnEnded).unwrap();
+    let data = end.data.as_ref().unwrap();
+    let (told, length) = (data["last_message"].as_str().unwrap(), data["last_message_chars"].as_u64());
+    assert_eq!((told.len(), length), (2_000, Some(long.trim_end().len() as u64)));
+    let whole = std::fs::read_to_string(data["last_message_file"].as_str().unwrap()).unwrap();
+    assert_eq!(whole, long.trim_end());
+    // One that fits needs no file.
+    let turn = send(&engine, "a", "!say short").receipt.turn;
+    let ended = wait(&engine, &WaitRequest { turn, since: Some(ended.cursor), ..WaitRequest::default() });
+    let end = ended.events.iter().find(|event| event.event == EventKind::TurnEnded).unwrap();
+    assert!(!end.data.as_ref().unwrap().contains_key("last_message_file"), "{:?}", end.data);
+}
+
+#[test]
+fn a_prompt_is_told_once_with_its_options_also_where_the_agent_announces_it_before_it_is_drawn() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let spawned = engine.spawn(&demo(&lab, "a", None)).unwrap();
+    let mut asked = Vec::new();
+    for round in 0..10 {
+        send(&engine, "a", &format!("!permission Bash ls {round} ; !say ok"));
+        asked.push(wait_for(&engine, "a", "awaiting_permission").prompt.unwrap().id);
+        answer(&engine, "a", "allow_once");
+        wait_for(&engine, "a", "ready");
+    }
+    let all = WaitRequest {
+        sessions: vec!["a".to_owned()],
+        since: Some(spawned.cursor),
+        until: Some("event".to_owned()),
+        ..WaitRequest::default()
+    };
+    let events = wait(&engine, &all).events;
+    let prompts: Vec<&Event> = events.iter().filter(|event| event.event == EventKind::Prompt).collect();
+    let told = |event: &&Event| event.data.as_ref().unwrap()["prompt"].clone();
+    let ids: Vec<String> =
+        prompts.iter().map(|event| told(event)["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids, asked, "{prompts:#?}");
+    for event in prompts {
+        assert_eq!(told(&event)["options"].as_array().unwrap().len(), 3, "{event:?}");
+    }
+}
+
+#[test]
+fn a_wait_for_every_session_hears_of_those_that_come_and_go_while_it_lasts() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let first = engine.spawn(&demo(&lab, "first", None)).unwrap();
+    let event = |since: u64| WaitRequest {
+        until: Some("event".to_owned()),
+        since: Some(since),
+        ..WaitRequest::default()
+    };
+    let mut cursor = wait(&engine, &event(first.cursor.saturating_sub(1))).cursor;
+    let mut told: Vec<(String, EventKind)> = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let other = lab.engine();
+            other.spawn(&demo(&lab, "second", None)).unwrap();
+            other.kill(&KillRequest { session: "second".to_owned(), force: true }).unwrap();
+        });
+        while !told.contains(&("second".to_owned(), EventKind::Killed)) {
+            let answer = wait(&engine, &event(cursor));
+            assert!(!answer.timed_out, "{told:?}");
+            cursor = answer.cursor;
+            told.extend(answer.events.into_iter().map(|event| (event.session, event.event)));
+        }
+    });
+    assert!(told.contains(&("second".to_owned(), EventKind::Spawned)), "{told:?}");
 }
 
 #[test]
@@ -184,7 +264,7 @@ fn the_gate_says_why_it_is_shut_and_what_to_do() {
     wait_for(&engine, "busy", "working");
     let sent = send(&engine, "busy", "more");
     assert_eq!(sent.receipt.refusal, Some(Refusal::Busy));
-    assert!(sent.next.contains("queue"));
+    assert_eq!(sent.next, Next::Overcome { refusal: Refusal::Busy });
     let queued = SendRequest {
         session: "busy".into(),
         text: Some("!say later".into()),
@@ -263,7 +343,7 @@ fn a_program_without_a_box_proves_a_prompt_by_reading_it() {
         assert!(sent, "{name}: {receipt:?}");
         assert_eq!((receipt.delivered, receipt.evidence.as_deref()), (delivered, evidence), "{name}");
         let hint = receipt.hint.unwrap_or_default();
-        assert_eq!(hint.contains("nothing proves"), delivered == Delivery::Unconfirmed, "{hint}");
+        assert_eq!(hint.contains("nothing confirms"), delivered == Delivery::Unconfirmed, "{hint}");
     }
     // Enter was pressed once: it is not certain that the first did nothing.
     let row = lab.pane("deaf");
@@ -418,54 +498,6 @@ fn a_policy_decides_without_keys_and_says_so() {
         .map(|event| event.detail.as_str())
         .collect();
     assert_eq!(decided, ["allowed Bash git status by Bash(git *)", "denied Bash rm -rf / by Bash(rm *)"]);
-}
-
-#[test]
-fn a_session_that_ended_is_resumed_under_its_name() {
-    let lab = Lab::new();
-    let engine = lab.engine();
-    engine.spawn(&demo(&lab, "back", Some("!say first"))).unwrap();
-    wait_for(&engine, "back", "ready");
-    let run = status(&engine, "back").run_id;
-    assert_eq!(
-        engine
-            .resume(&ResumeRequest { session: "back".into(), ..ResumeRequest::default() })
-            .unwrap()
-            .action
-            .done,
-        "already_running"
-    );
-    send(&engine, "back", "/exit");
-    wait_for(&engine, "back", "exited");
-    let resumed = engine
-        .resume(&ResumeRequest {
-            session: "back".into(),
-            prompt: Some("!say second".into()),
-            wait_ready_s: Some(10.0),
-        })
-        .unwrap();
-    assert_eq!(resumed.action.done, "resumed");
-    let session = wait_for(&engine, "back", "ready");
-    assert_ne!(session.run_id, run);
-    assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
-}
-
-#[test]
-fn a_session_is_resumed_after_its_server_has_gone() {
-    let lab = Lab::new();
-    let engine = lab.engine();
-    engine.spawn(&demo(&lab, "back", Some("!say first"))).unwrap();
-    wait_for(&engine, "back", "ready");
-    let server = lab.server_pid().unwrap();
-    let pid = rustix::process::Pid::from_raw(server as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    assert!(until(SHORT, || lisa_engine::process::start_time(server).is_none()));
-    let request =
-        ResumeRequest { session: "back".into(), wait_ready_s: Some(10.0), ..ResumeRequest::default() };
-    assert_eq!(engine.resume(&request).unwrap().action.done, "resumed");
-    assert_eq!(send(&engine, "back", "!say second").receipt.delivered, Delivery::Submitted);
-    wait_for(&engine, "back", "ready");
-    assert!(until(SHORT, || status(&engine, "back").last_message.as_deref() == Some("second")));
 }
 
 #[test]

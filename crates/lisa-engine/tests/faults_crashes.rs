@@ -1,66 +1,17 @@
 //! What a `kill -9` of Lisa itself leaves behind: nothing half-made, nothing lost, nothing twice.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, command, demo, entries, until};
 use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
-    words::StateName,
+    api::{words::StateName, *},
+    watch::Cancel,
 };
-use std::{
-    collections::HashMap,
-    path::Path,
-    process::{Child, Command},
-    time::Duration,
-};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 const SHORT: Duration = Duration::from_secs(20);
-
-/// This test binary again, doing one thing in the lab until somebody kills it.
-fn again(what: &str, lab: &Lab) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "does_one_thing_until_it_is_killed", "--nocapture"])
-        .env("LAB_HOME", lab.path())
-        .env("LAB_WHAT", what)
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
-fn engine_in(home: &str) -> Engine {
-    Engine::open(common::caller_in(home)).unwrap()
-}
-
-/// Not a test of its own: what the others start and kill.
-#[test]
-fn does_one_thing_until_it_is_killed() {
-    let (Ok(home), Ok(what)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else {
-        return;
-    };
-    let engine = engine_in(&home);
-    match what.as_str() {
-        "spawn" => {
-            for round in 0.. {
-                let name = format!("s-{}-{round}", std::process::id());
-                let _ = engine.spawn(&command(&name, &["sleep", "600"]));
-                let _ = engine.kill(&KillRequest { session: name, force: true });
-            }
-        }
-        "wait" => loop {
-            let request = WaitRequest {
-                until: Some("event".to_owned()),
-                timeout_s: Some(5.0),
-                ..WaitRequest::default()
-            };
-            let _ = engine.wait(&request, &Cancel::default(), &mut |_| {});
-        },
-        other => panic!("{other}"),
-    }
-}
 
 /// A number that differs from round to round but not from run to run.
 fn scattered(round: u64, below: u64) -> u64 {
@@ -74,7 +25,7 @@ fn a_spawn_that_is_killed_at_any_moment_leaves_what_the_next_call_reads() {
     let engine = lab.engine();
     engine.spawn(&command("bystander", &["sleep", "600"])).unwrap();
     for round in 0..40 {
-        let mut child = again("spawn", &lab);
+        let mut child = lab.process(&["spawn-and-kill"]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(40 + scattered(round, 120)));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -121,7 +72,7 @@ fn a_waiter_that_is_killed_200_times_loses_no_event_and_repeats_none() {
             turns
         });
         for round in 0..200 {
-            let mut waiter = again("wait", &lab);
+            let mut waiter = lab.process(&["wait"]).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(10 + scattered(round, 110)));
             waiter.kill().unwrap();
             waiter.wait().unwrap();
@@ -157,7 +108,7 @@ fn a_waiter_that_is_killed_200_times_loses_no_event_and_repeats_none() {
 }
 
 fn read_all(lab: &Lab, cursor: u64) -> Vec<Event> {
-    let engine = engine_in(lab.path().to_str().unwrap());
+    let engine = lab.engine();
     let mut events = Vec::new();
     let mut since = cursor;
     loop {
@@ -182,8 +133,8 @@ fn what_others_wrote_is_read_past_a_torn_line() {
     std::fs::write(folder.join("done"), "garbage").unwrap();
     let session = engine.status(&SessionRequest { session: "torn".into() }).unwrap();
     let signals = session.signals.unwrap();
-    assert!(signals["state_read_error"].as_str().unwrap().contains("torn"), "{signals:?}");
+    assert!(signals["state_read_error"].as_str().unwrap().contains("malformed"), "{signals:?}");
     assert!(signals["done_file_read_error"].is_string(), "{signals:?}");
     assert_ne!(session.state, StateName::Exited, "a torn done file ends nothing");
-    assert!(Path::new(&folder).join("state.json").metadata().unwrap().len() > 50, "it is mended by the look");
+    assert!(Path::new(&folder).join("state.json").metadata().unwrap().len() > 50, "the look repairs it");
 }

@@ -1,6 +1,6 @@
 //! However many end sessions, wait for them or leave by themselves: each run ends once, and the journal says how.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
@@ -10,10 +10,7 @@ use common::{
     command, demo,
     driving::*,
 };
-use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
-};
+use lisa_engine::{api::*, engine::Engine, watch::Cancel};
 use std::{
     sync::{
         Mutex,

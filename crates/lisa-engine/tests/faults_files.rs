@@ -1,6 +1,6 @@
 //! A full disk, a disk that takes no writes, a torn file, a pipe in place of a file: a clear word, and nothing lost.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
@@ -10,7 +10,10 @@ use common::{
     faults::{Disk, in_own_mounts},
     until,
 };
-use lisa_engine::{api::*, error::Kind, words::*};
+use lisa_engine::{
+    api::{words::*, *},
+    error::Kind,
+};
 use std::{
     os::unix::fs::DirBuilderExt,
     time::{Duration, Instant},
@@ -45,7 +48,7 @@ fn a_look_on_a_full_disk_says_degraded_and_its_events_are_told_once_when_there_i
     let mut reasons = Vec::new();
     assert!(until(SHORT, || {
         let seen = status(&lab.engine(), "full");
-        reasons.push((seen.status, seen.reason));
+        reasons.push((seen.status, seen.reason.to_string()));
         reasons.last().unwrap().0 == Status::Degraded
     }));
     assert_eq!(reasons.last().unwrap().1, "state_unwritable");
@@ -96,7 +99,7 @@ fn a_kill_on_a_disk_that_takes_no_writes_says_that_it_could_not_be_written_down_
     disk.read_only();
     let done = kill(&lab, "ro");
     assert_eq!((done.done.as_str(), done.recorded), ("killed", false), "{done:?}");
-    assert!(done.detail.unwrap().contains("could not be written down"));
+    assert!(done.detail.unwrap().contains("could not be recorded"));
     assert!(lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive()));
     disk.writable();
     assert_eq!(status(&lab.engine(), "ro").state, StateName::Exited);
@@ -162,7 +165,7 @@ fn a_pipe_in_place_of_any_file_of_a_session_hangs_nobody() {
         lab.engine().spawn(&command(&name, &["sleep", "600"])).unwrap();
         let path = lab.config.state_dir.join("sessions").join(&name).join(file);
         let _ = std::fs::remove_file(&path);
-        lisa_engine::helper::launch::make_fifo(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let began = Instant::now();
         let engine = lab.engine();
         let _ = engine.status(&SessionRequest { session: name.clone() });

@@ -1,121 +1,44 @@
 //! Every operation under every fault: afterwards tmux, processes, directories, records and journal agree.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{
-    Lab, caller_in,
+    Lab,
     check::contradictions,
     demo,
     driving::*,
     faults::{Disk, in_own_mounts},
     until,
 };
-use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
-};
+use lisa_engine::api::*;
 use std::{
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
+use test_support::operations::OPERATIONS;
 
 /// How often a process is killed in the middle of each operation.
 const KILLS: u64 = 50;
-
-type Operation = (&'static str, fn(&Engine));
-
-/// Every operation, as a process of its own does it.
-const OPERATIONS: &[Operation] = &[
-    ("spawn", |engine| {
-        let name = format!("new-{}", std::process::id());
-        let request = SpawnRequest {
-            agent: "demo".into(),
-            name: Some(name),
-            cwd: Some("/".into()),
-            ..SpawnRequest::default()
-        };
-        let _ = engine.spawn(&request);
-    }),
-    ("send", |engine| {
-        let request = SendRequest {
-            session: "ready".into(),
-            text: Some("!think 50ms ; !say x".into()),
-            ..SendRequest::default()
-        };
-        let _ = engine.send(&request);
-    }),
-    ("answer", |engine| {
-        let request = AnswerRequest {
-            session: "asks".into(),
-            choice: Some("allow_once".into()),
-            ..AnswerRequest::default()
-        };
-        let _ = engine.answer(&request);
-    }),
-    ("press", |engine| {
-        let request = SendRequest {
-            session: "ready".into(),
-            keys: vec!["x".into(), "BSpace".into()],
-            ..SendRequest::default()
-        };
-        let _ = engine.send(&request);
-    }),
-    ("wait", |engine| {
-        let request = WaitRequest {
-            sessions: vec!["works".into()],
-            until: Some("event".into()),
-            timeout_s: Some(0.3),
-            ..WaitRequest::default()
-        };
-        let _ = engine.wait(&request, &Cancel::default(), &mut |_| {});
-    }),
-    ("kill", |engine| {
-        let _ = engine.kill(&KillRequest { session: "victim".into(), force: true });
-    }),
-    ("resume", |engine| {
-        let _ = engine.resume(&ResumeRequest { session: "ended".into(), ..ResumeRequest::default() });
-    }),
-    ("cleanup", |engine| {
-        let _ = engine.cleanup();
-    }),
-];
-
-/// Not a test of its own: what the others start, and do something bad to.
-#[test]
-fn does_one_operation_for_another_test() {
-    let (Ok(home), Ok(what)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else { return };
-    if let Ok(limit) = std::env::var("LAB_DESCRIPTORS") {
-        use rustix::process::{Resource, Rlimit, setrlimit};
-        let limit = limit.parse().ok();
-        setrlimit(Resource::Nofile, Rlimit { current: limit, maximum: limit }).unwrap();
-    }
-    let (_, operation) = OPERATIONS.iter().find(|(name, _)| *name == what).unwrap();
-    operation(&Engine::open(caller_in(&home)).unwrap());
-}
 
 /// A process that does one operation in the lab, on a disk that takes no writes.
 fn process_read_only(lab: &Lab, operation: &str) -> Child {
     let state = lab.config.state_dir.display();
     let mount = format!("mount --bind {state} {state} && mount -o remount,ro,bind {state} && exec \"$@\"");
+    let operate = lab.process(&["operate", operation]);
     let mut command = Command::new("unshare");
     command.args(["--mount", "--map-root-user", "--propagation", "private", "--", "sh", "-c", &mount, "sh"]);
-    run(command.arg(std::env::current_exe().unwrap()), lab, operation)
-}
-
-/// A process that does one operation in the lab.
-fn process(lab: &Lab, operation: &str, descriptors: Option<u32>) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.envs(descriptors.map(|limit| ("LAB_DESCRIPTORS", limit.to_string())));
-    run(&mut command, lab, operation)
-}
-
-fn run(command: &mut Command, lab: &Lab, operation: &str) -> Child {
-    command.args(["--exact", "does_one_operation_for_another_test", "--nocapture"]);
-    command.env("LAB_HOME", lab.path()).env("LAB_WHAT", operation);
+    command.arg(operate.get_program()).args(operate.get_args());
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// A process that does one operation in the lab, with at most so many open files.
+fn process(lab: &Lab, operation: &str, descriptors: Option<u32>) -> Child {
+    let limit = descriptors.map(|limit| limit.to_string());
+    let words = ["operate", operation].into_iter().chain(limit.as_deref());
+    lab.process(&words.collect::<Vec<_>>()).spawn().unwrap()
 }
 
 fn finish(mut child: Child) {
@@ -135,7 +58,7 @@ fn prepare(lab: &Lab) {
         }
         engine.spawn(&demo(lab, name, prompt)).unwrap();
     };
-    use lisa_engine::words::StateName::{AwaitingPermission, Exited, Ready, Working};
+    use lisa_engine::api::words::StateName::{AwaitingPermission, Exited, Ready, Working};
     for (name, wanted, prompt) in [
         ("ready", Ready, None),
         ("asks", AwaitingPermission, Some("!permission Bash ls ; !say done")),
@@ -271,7 +194,7 @@ fn pipes_in_place_of_files() {
         let path = |operation: &str| session_file(&lab, operation, file);
         let begin = |operation: &str| {
             let _ = std::fs::remove_file(path(operation));
-            lisa_engine::helper::launch::make_fifo(&path(operation)).unwrap();
+            nix::unistd::mkfifo(&path(operation), nix::sys::stat::Mode::S_IRWXU).unwrap();
         };
         matrix(&lab, &format!("a pipe as {file}"), begin, |operation| {
             drop(std::fs::remove_file(path(operation)))
@@ -321,9 +244,7 @@ fn an_observer_that_is_killed() {
     let lab = Lab::new();
     for (operation, _) in OPERATIONS {
         prepare(&lab);
-        let mut observer = Command::new(std::env::current_exe().unwrap());
-        observer.args(["--exact", "watches_for_another_test", "--nocapture"]).env("LAB_HOME", lab.path());
-        let mut observer = observer.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut observer = lab.process(&["watch"]).spawn().unwrap();
         assert!(until(SHORT, || lab.engine().observer_health().is_some()));
         let child = process(&lab, operation, None);
         std::thread::sleep(Duration::from_millis(10));
@@ -332,13 +253,4 @@ fn an_observer_that_is_killed() {
         finish(child);
         check(&lab, &format!("{operation}, observer killed"));
     }
-}
-
-/// Not a test of its own: an observer for another test.
-#[test]
-fn watches_for_another_test() {
-    let (Ok(home), Err(_)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WHAT")) else { return };
-    let engine = Engine::open_resident(caller_in(&home)).unwrap();
-    let mut watch = engine.watch(&WatchRequest::default()).unwrap();
-    while watch.next(Duration::from_secs(60)).is_ok() {}
 }

@@ -1,6 +1,6 @@
 //! The committed corpus and every past failure, run through their targets on an ordinary build.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use lisa_engine::fuzz::TARGETS;

@@ -1,16 +1,17 @@
 //! Sessions on a real tmux: started whole or not at all, seen by everybody, ended without a trace.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, command, entries, until};
 use lisa_engine::{
-    api::*,
+    api::{
+        words::{Mode, StateName, Status},
+        *,
+    },
     engine::Engine,
     error::Kind,
-    observation::Mode,
-    words::{StateName, Status},
 };
 use std::{
     os::unix::fs::{PermissionsExt, symlink},
@@ -127,6 +128,27 @@ fn a_prompt_of_a_megabyte_reaches_an_exec_run_byte_for_byte() {
     engine.spawn(&request).unwrap();
     assert!(until(SHORT, || status(&engine, "big").state == StateName::Exited));
     assert_eq!(std::fs::read(&copy).unwrap(), prompt.as_bytes());
+}
+
+#[test]
+fn a_printed_marker_does_not_end_an_exec_run_that_goes_on() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let go_on = lab.path().join("go-on");
+    let script =
+        format!("echo __LISA_EXEC_DONE__:0; until [ -e {} ]; do sleep 0.05; done; exit 3", go_on.display());
+    let mut request = command("prints", &["sh", "-c", &script]);
+    request.mode = Mode::Exec;
+    engine.spawn(&request).unwrap();
+    let printed = || {
+        let request = ReadRequest { session: "prints".into(), view: View::Screen, ..ReadRequest::default() };
+        engine.read(&request).unwrap().text.contains("__LISA_EXEC_DONE__:0")
+    };
+    assert!(until(SHORT, printed));
+    let seen = engine.look(&SessionRequest { session: "prints".into() }).unwrap();
+    assert_eq!(seen.status, Status::InProgress, "{}", seen.reason);
+    std::fs::write(&go_on, "").unwrap();
+    assert!(until(SHORT, || status(&engine, "prints").exit.is_some_and(|exit| exit.code == Some(3))));
 }
 
 #[test]
@@ -303,8 +325,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_nothing_half_made() {
         .status()
         .is_ok_and(|status| status.success());
     if !mounted {
-        println!("skipped: a small file system can not be mounted here");
-        assert!(std::env::var_os("CI").is_none(), "with CI set nothing may be skipped");
+        test_support::skip::skip(&"a small file system cannot be mounted here");
         return;
     }
     let state = disk.join("state");
@@ -346,7 +367,7 @@ fn a_session_whose_server_died_is_told_and_not_lost() {
     )
     .unwrap();
     assert!(until(SHORT, || lisa_engine::process::start_time(pid).is_none()));
-    // Its process hears of it a moment later; until then Lisa can only say that it can not look.
+    // Its process hears of it a moment later; until then Lisa can only say that it cannot look.
     assert!(until(SHORT, || status(&engine, "lost").status != Status::Degraded));
     let session = status(&engine, "lost");
     assert_eq!((session.status, session.state), (Status::Crashed, StateName::Exited), "{}", session.reason);
@@ -430,15 +451,9 @@ fn sessions_that_come_and_go_in_parallel_leave_nothing() {
     let descriptors = || entries(std::path::Path::new(&format!("/proc/{server}/fd"))).len();
     let before = descriptors();
     let workers: Vec<_> = (0..4)
-        .map(|worker| {
-            std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "comes_and_goes_for_another_test", "--nocapture"])
-                .env("LAB_HOME", lab.path())
-                .env("LAB_WORKER", worker.to_string())
-                // They are no tests of their own, and must not be counted as such.
-                .stdout(std::process::Stdio::null())
-                .spawn()
-                .unwrap()
+        .map(|worker: u32| {
+            let mut process = lab.process(&["come-and-go", &worker.to_string()]);
+            process.stderr(std::process::Stdio::inherit()).spawn().unwrap()
         })
         .collect();
     for mut worker in workers {
@@ -455,27 +470,6 @@ fn sessions_that_come_and_go_in_parallel_leave_nothing() {
         })
     });
     assert_eq!(sleeping.count(), 0);
-}
-
-/// Not a test of its own: one of the processes that the one above starts.
-#[test]
-fn comes_and_goes_for_another_test() {
-    let (Ok(home), Ok(worker)) = (std::env::var("LAB_HOME"), std::env::var("LAB_WORKER")) else {
-        return;
-    };
-    let engine = Engine::open(common::caller_in(&home)).unwrap();
-    let own = || entries(std::path::Path::new("/proc/self/fd")).len();
-    let before = own();
-    for round in 0..50 {
-        let name = format!("w-{worker}-{round}");
-        let script = if round % 3 == 0 { "sleep 60 & sleep 60" } else { "exec sleep 60" };
-        engine.spawn(&command(&name, &["sh", "-c", script])).unwrap();
-        let listed = engine.list(&ListRequest::default()).unwrap();
-        assert!(listed.sessions.iter().any(|row| row.name == name), "{name} was lost");
-        assert_eq!(kill(&engine, &name)[0].done, "killed");
-        assert!(!engine.exists(&name).unwrap());
-    }
-    assert_eq!(own(), before, "descriptors were left open");
 }
 
 /// Everything that Lisa keeps is this user's alone, and holds no secret that came as environment.

@@ -1,22 +1,26 @@
 //! Whatever is broken on disk or on the wire is named, and never breaks a look.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use lisa_engine::observation::{Line, Reading};
-use lisa_engine::profile::Profiles;
-use lisa_engine::recording::{Header, Mask, Timeline, Writer, replay};
-use lisa_engine::words::Status;
+use lisa_engine::api::words::Status;
+use lisa_engine::classify::observation::{Line, Reading};
+use lisa_engine::classify::profile::Profiles;
+use lisa_engine::classify::recording::{Header, Mask, Timeline, Writer, replay};
+use lisa_engine::session::profiles;
 use serde_json::json;
 use std::io::Write;
 use support::{Session, With, blank, idle_screen, working_screen};
 
 fn torn(at: i64) -> Line {
-    Line { at: lisa_engine::observation::At(at), payload: Err("EOF while parsing a string".to_owned()) }
+    Line {
+        at: lisa_engine::classify::observation::At(at),
+        payload: Err("EOF while parsing a string".to_owned()),
+    }
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn a_state_file_that_can_not_be_read_is_named_and_the_screen_decides() {
 
 #[test]
 fn a_stored_memory_without_some_fields_still_reads() {
-    let memory: lisa_engine::memory::Memory =
+    let memory: lisa_engine::classify::memory::Memory =
         serde_json::from_str(r#"{"schema": 1, "up": true}"#).expect("it reads");
     assert!(memory.up && memory.verdict.is_none());
 }
@@ -83,7 +87,7 @@ fn folder(text: &str) -> tempfile::TempDir {
 
 fn fault(text: &str) -> String {
     let dir = folder(text);
-    let error = Profiles::load(Some(dir.path())).expect_err("the profile is refused");
+    let error = profiles::load(dir.path()).expect_err("the profile is refused");
     error.to_string().replace(&dir.path().display().to_string(), "DIR")
 }
 
@@ -112,7 +116,7 @@ fn patterns_that_match_nothing_or_grow_without_bound_are_refused() {
     assert!(fault(&format!("{head}'x*'\n")).contains("matches an empty line"));
     assert!(fault(&format!("{head}''\n")).contains("must not be empty"));
     assert!(fault(&format!("{head}'(((a{{1,200}}){{1,200}}){{1,200}})+b'\n")).contains("does not compile"));
-    assert!(fault(&format!("{head}'{}'\n", "a".repeat(3_000))).contains("too long"));
+    assert!(fault(&format!("{head}'{}'\n", "a".repeat(3_000))).contains("the limit is"));
     assert!(fault("id = \"mine\"\ntitle = \"Mine\"\nunknown = 1\n").contains("unknown field"));
     assert!(fault("id = \"../x\"\ntitle = \"Mine\"\n").contains("letters, digits"));
 }
@@ -120,17 +124,17 @@ fn patterns_that_match_nothing_or_grow_without_bound_are_refused() {
 #[test]
 fn a_profile_of_the_user_wins_over_one_that_ships() {
     let dir = folder("id = \"codex\"\ntitle = \"My own Codex\"\n");
-    let profiles = Profiles::load(Some(dir.path())).expect("it loads");
+    let profiles = profiles::load(dir.path()).expect("it loads");
     assert_eq!(profiles.get("codex").map(|profile| profile.title.clone()).as_deref(), Some("My own Codex"));
     assert!(profiles.get("claude").is_some());
-    assert!(Profiles::load(Some(&dir.path().join("nowhere"))).is_ok());
+    assert!(profiles::load(&dir.path().join("nowhere")).is_ok());
 }
 
 const HEADER: &str =
     r#"{"format":"lisa-recording/1","agent":"claude","version":"1","size":[80,24],"args":[]}"#;
 
 fn run(input: &[u8]) -> (Result<(), String>, String, String) {
-    let profiles = Profiles::load(None).expect("the profiles load");
+    let profiles = Profiles::shipped();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let done = replay::run(&profiles, input, &mut out, &mut err, false);
     (done, String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned())
@@ -145,7 +149,7 @@ fn lines_of_a_recording_that_do_not_read_are_named_and_left_out() {
     assert_eq!(done, Ok(()));
     assert_eq!(out.lines().count(), 2, "{out}");
     assert!(out.lines().all(|line| line.starts_with("{\"t\":")));
-    for line in ["line 3 ", "line 4 ", "line 6 ", "line 8 "] {
+    for line in ["line 3:", "line 4:", "line 6:", "line 8:"] {
         assert!(err.contains(line), "{err}");
     }
 }
@@ -154,7 +158,7 @@ fn lines_of_a_recording_that_do_not_read_are_named_and_left_out() {
 fn a_recording_without_a_header_is_refused_with_a_sentence() {
     assert!(run(b"").0.is_err_and(|why| why.contains("header")));
     assert!(run(b"{\"format\":\"other/2\",\"agent\":\"x\"}\n").0.is_err_and(|why| why.contains("other/2")));
-    assert!(run(&[0x1f, 0x8b, 1, 2, 3]).0.is_err_and(|why| why.contains("can not be read")));
+    assert!(run(&[0x1f, 0x8b, 1, 2, 3]).0.is_err_and(|why| why.contains("could not read")));
 }
 
 #[test]

@@ -1,28 +1,27 @@
 //! Many processes that stay, one of which watches: whoever that is, and whenever it dies or hangs, each event is written
 //! once and seen once by everybody.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, command, demo, until};
 use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
+    api::{words::StateName, *},
+    engine::Engine,
     process,
-    words::StateName,
+    watch::Cancel,
 };
 use std::{
-    io::Write,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 const SHORT: Duration = Duration::from_secs(20);
 
-/// This test binary again, as a process that stays and writes down the cursor of each event that it sees.
+/// A process that stays, and writes down the cursor of each event that it sees.
 struct Resident {
     child: Child,
     seen: PathBuf,
@@ -30,20 +29,13 @@ struct Resident {
 
 impl Resident {
     fn start(lab: &Lab, number: usize) -> Self {
-        let mut program = Command::new(std::env::current_exe().unwrap());
-        program.args(["--exact", "stays_until_it_is_killed", "--nocapture"]);
-        Self::run(lab, number, program)
+        Self::run(lab, number, &|program| program)
     }
 
-    fn run(lab: &Lab, number: usize, mut program: Command) -> Self {
+    /// One whose program is started in a way of the test's own.
+    fn run(lab: &Lab, number: usize, by: &dyn Fn(Command) -> Command) -> Self {
         let seen = lab.path().join(format!("seen-{number}"));
-        let child = program
-            .env("LAB_HOME", lab.path())
-            .env("LAB_SEEN", &seen)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = by(lab.process(&["follow", seen.to_str().unwrap()])).spawn().unwrap();
         let resident = Self { child, seen };
         assert!(until(SHORT, || resident.seen.exists()), "it does not follow the journal");
         resident
@@ -73,41 +65,6 @@ impl Drop for Resident {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Not a test of its own: the process that the others start and kill.
-#[test]
-fn stays_until_it_is_killed() {
-    let (Ok(home), Ok(seen)) = (std::env::var("LAB_HOME"), std::env::var("LAB_SEEN")) else { return };
-    let engine = Engine::open_resident(common::caller_in(&home)).unwrap();
-    let mut events = engine.watch(&WatchRequest::default()).unwrap();
-    let waiting = (engine.clone(), engine.cursor().unwrap(), format!("{seen}.waits"));
-    std::thread::spawn(move || waits_on(&waiting.0, waiting.1, &waiting.2));
-    let mut file = std::fs::File::create(seen).unwrap();
-    loop {
-        if let Some(event) = events.next(Duration::from_secs(1)).unwrap() {
-            writeln!(file, "{}", event.cursor).unwrap();
-        }
-    }
-}
-
-/// Waits for whatever happens, again and again, and writes down the cursors of what the waits answer.
-fn waits_on(engine: &Engine, mut since: u64, file: &str) {
-    let mut file = std::fs::File::create(file).unwrap();
-    loop {
-        let request = WaitRequest {
-            sessions: vec!["one".into(), "two".into()],
-            until: Some("event".into()),
-            since: Some(since),
-            timeout_s: Some(5.0),
-            ..WaitRequest::default()
-        };
-        let answer = engine.wait(&request, &Cancel::default(), &mut |_| {}).unwrap();
-        for event in answer.events {
-            writeln!(file, "{}", event.cursor).unwrap();
-        }
-        since = answer.cursor;
     }
 }
 
@@ -321,7 +278,7 @@ fn a_wait_that_is_cancelled_ends_at_once_and_hundreds_of_them_hold_no_threads() 
     cancel.cancel();
     for _ in 0..600 {
         let said = answers.recv_timeout(SHORT).unwrap();
-        let lisa_engine::engine::Said::Done(answer) = said else { panic!("{said:?}") };
+        let lisa_engine::engine::WaitMessage::Done(answer) = said else { panic!("{said:?}") };
         assert_eq!(answer.unwrap_err().kind(), lisa_engine::error::Kind::Cancelled);
     }
     engine.kill(&KillRequest { session: "sleeps".into(), force: true }).unwrap();
@@ -339,14 +296,17 @@ fn an_observer_without_descriptors_says_which_sessions_it_cannot_watch_and_looks
     for number in 0..60 {
         engine.spawn(&command(&format!("s{number:02}"), &["sleep", "600"])).unwrap();
     }
-    let few = "ulimit -n 48; exec \"$0\" --exact stays_until_it_is_killed --nocapture";
-    let mut program = Command::new("sh");
-    program.args(["-c", few]).arg(std::env::current_exe().unwrap());
-    let _resident = Resident::run(&lab, 0, program);
+    let _resident = Resident::run(&lab, 0, &|program| {
+        let mut few = Command::new("sh");
+        few.args(["-c", "ulimit -n 48; exec \"$0\" \"$@\""])
+            .arg(program.get_program())
+            .args(program.get_args());
+        few
+    });
     let troubles = || engine.observer_health().map(|health| health.troubles).unwrap_or_default();
     assert!(until(SHORT, || troubles().len() > 5), "{:?}", troubles());
     let check = engine.doctor().checks.into_iter().find(|check| check.name == "observer").unwrap();
-    assert!(!check.ok && check.detail.contains("cannot be watched"), "{check:?}");
+    assert!(!check.ok && check.detail.contains("could not watch"), "{check:?}");
     // One that is not watched ends: it is seen all the same.
     let (unwatched, _) = troubles().remove(0);
     let session = || engine.status(&SessionRequest { session: unwatched.clone() }).unwrap();

@@ -5,16 +5,16 @@
 //! over all files; a lie (ready while it works, working while it asks) costs more than a late verdict. In a build that
 //! is not optimised each file meets a third of the perturbations; its name decides which.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
-use lisa_engine::profile::Profiles;
-use lisa_engine::recording::accuracy::{self, Said, Score, Totals};
-use lisa_engine::recording::replay::replay;
-use lisa_engine::recording::{Row, Timeline};
+use lisa_engine::classify::profile::Profiles;
+use lisa_engine::classify::recording::replay::replay;
+use lisa_engine::classify::recording::{Row, Timeline};
 use regex::Regex;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
+use test_support::accuracy::{self, Said, Score, Totals};
 
 /// What one perturbation does, and what it may cost.
 struct Perturbed {
@@ -196,7 +196,7 @@ fn score(profiles: &Profiles, timeline: &Timeline) -> Score {
     let profile = profiles.get(&timeline.header.agent).expect("a profile");
     let said: Vec<Said> = replay(&profile, timeline)
         .map(|(t, outcome)| {
-            (t, outcome.verdict.status(), outcome.verdict.state.name(), outcome.verdict.reason)
+            (t, outcome.verdict.status(), outcome.verdict.state.name(), outcome.verdict.reason.to_string())
         })
         .collect();
     accuracy::score(&timeline.header.truth, &said)
@@ -246,7 +246,7 @@ fn faults(profiles: &Profiles, timelines: &[(String, Timeline)], perturbed: &Per
 
 #[test]
 fn verdicts_hold_where_something_is_amiss() {
-    let profiles = Profiles::load(None).expect("the profiles that ship load");
+    let profiles = Profiles::shipped();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings");
     let read = |path: std::path::PathBuf| {
         let file = std::fs::File::open(&path).expect("a recording");

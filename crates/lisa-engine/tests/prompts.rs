@@ -1,14 +1,14 @@
 //! Dialogs as data, read from screens as agents draw them.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
+use lisa_engine::api::words::{DialogKind, Effect, Prompt, PromptKind};
+use lisa_engine::classify::observation::Observation;
+use lisa_engine::classify::profile::Profiles;
 use lisa_engine::drive::choice::{Way, way};
-use lisa_engine::observation::Observation;
-use lisa_engine::profile::Profiles;
-use lisa_engine::words::{DialogKind, Effect, Prompt, PromptKind};
 use serde_json::json;
 use support::{Session, With, blank, permission_screen};
 
@@ -173,7 +173,7 @@ fn options_without_numbers_have_letters_and_are_reached_by_arrows() {
         [("a", "No, exit", true, Effect::Exit), ("b", "Yes, I trust this folder", false, Effect::AllowOnce)]
     );
     assert!(!prompt.truncated);
-    let profile = Profiles::load(None).expect("profiles").get("claude").expect("claude");
+    let profile = Profiles::shipped().get("claude").expect("claude");
     assert_eq!(way(&prompt, &prompt.options[1], &profile.keys), Way::Arrows("Up", "Down"));
 }
 

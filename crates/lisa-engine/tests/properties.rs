@@ -1,12 +1,12 @@
 //! What must hold for any sequence of looks and any text on the screen.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
-use lisa_engine::observation::Observation;
-use lisa_engine::words::{StateName, Status};
+use lisa_engine::api::words::{StateName, Status};
+use lisa_engine::classify::observation::Observation;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::{Session, With, blank, conversation, idle_screen, permission_screen, working_screen};
@@ -71,7 +71,7 @@ fn verdicts(title: Option<&str>, native: Option<&str>, screen: &str) -> Vec<(Sta
     [1_000, 4_000, 9_000, 70_000]
         .map(|at| {
             let verdict = session.look(&look(at)).verdict;
-            (verdict.status(), verdict.state.name(), verdict.reason)
+            (verdict.status(), verdict.state.name(), verdict.reason.to_string())
         })
         .to_vec()
 }
@@ -121,20 +121,20 @@ proptest! {
         for (gap, look) in looks {
             at += gap;
             let mut look = look;
-            look.at = lisa_engine::observation::At(at);
+            look.at = lisa_engine::classify::observation::At(at);
             for line in look.hooks.iter_mut().chain(&mut look.transcript) {
                 line.at = look.at;
             }
             let outcome = session.look(&look);
             let title = look.pane.seen().map(|pane| pane.title.clone()).unwrap_or_default();
             let ready = outcome.verdict.state.name() == StateName::Ready;
-            let says_working = title.starts_with('⠂') && outcome.verdict.reason != "finished_with_background";
+            let says_working = title.starts_with('⠂') && outcome.verdict.reason.as_str() != "finished_with_background";
             prop_assert!(!(ready && says_working), "ready by {} under {title:?}", outcome.verdict.reason);
             let busy = look.native.seen().is_some_and(|file| file["status"] == "busy") && !title.starts_with('✳');
-            prop_assert!(!(ready && busy && outcome.verdict.reason != "finished_with_background"), "ready by {}", outcome.verdict.reason);
+            prop_assert!(!(ready && busy && outcome.verdict.reason.as_str() != "finished_with_background"), "ready by {}", outcome.verdict.reason);
             // What is stored must be what was meant.
             let stored = serde_json::to_string(&session.memory).expect("memory is stored");
-            prop_assert_eq!(&serde_json::from_str::<lisa_engine::memory::Memory>(&stored).expect("memory is read"), &session.memory);
+            prop_assert_eq!(&serde_json::from_str::<lisa_engine::classify::memory::Memory>(&stored).expect("memory is read"), &session.memory);
         }
     }
 
@@ -142,7 +142,7 @@ proptest! {
     fn no_bytes_on_a_screen_or_in_a_line_can_break_a_look(text in "\\PC{0,400}", ansi in "[\\x1b\\[0-9;mA-Za-z❯›┃ \n]{0,400}", line in any_value()) {
         for agent in ["claude", "codex", "opencode", "demo", "generic"] {
             let mut look = blank(3_000).screen(&text).hook(line.clone()).transcript(line.clone()).native(line.clone());
-            look.screen_ansi = lisa_engine::observation::Reading::Seen(ansi.as_str().into());
+            look.screen_ansi = lisa_engine::classify::observation::Reading::Seen(ansi.as_str().into());
             Session::new(agent).look(&look);
         }
     }

@@ -1,12 +1,16 @@
 //! What happens between a look and a key, or in two processes at once: one wins, the other is told, nothing is pressed
 //! that was not meant.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, demo, driving::*, until};
-use lisa_engine::{api::*, engine::Engine, error::Kind, words::StateName};
+use lisa_engine::{
+    api::{words::StateName, *},
+    engine::Engine,
+    error::Kind,
+};
 use std::{
     io::{Read, Write},
     os::unix::net::{UnixListener, UnixStream},

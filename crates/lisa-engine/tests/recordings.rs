@@ -3,18 +3,16 @@
 //! A file may miss frames only as far as `known_misses.txt` says, with the reason; a file that gets better than that
 //! must be taken off the list, so that the list stays honest.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
+use lisa_engine::classify::profile::Profiles;
+use lisa_engine::classify::recording::Timeline;
 use lisa_engine::observe::plain;
-use lisa_engine::profile::Profiles;
-use lisa_engine::recording::{
-    Timeline,
-    accuracy::{self, Score, Totals},
-};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use test_support::accuracy::{self, Score, Totals};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -37,7 +35,7 @@ fn known_misses() -> BTreeMap<String, u32> {
 }
 
 fn score_all() -> Vec<(String, String, Score)> {
-    let profiles = Profiles::load(None).expect("the profiles that ship load");
+    let profiles = Profiles::shipped();
     let files = accuracy::recordings(&root().join("tests/recordings"));
     assert!(files.len() > 100, "the recordings are gone");
     let next = Mutex::new(files.into_iter());

@@ -1,15 +1,17 @@
 //! The tmux server dies with every agent in it: each session says so, nothing is told that is not so, and all of them can
 //! be taken up again.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, demo, until};
 use lisa_engine::{
-    api::*,
+    api::{
+        words::{StateName, Status},
+        *,
+    },
     engine::Engine,
-    words::{StateName, Status},
 };
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
 //! What place, colour and shape say where the words are not known.
 
-// A test that can not go on has failed, and says so.
+// A test that cannot go on has failed, and says so.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
 
-use lisa_engine::observation::{Observation, Reading};
-use lisa_engine::words::{ErrorKind, State, StateName, Status};
+use lisa_engine::api::words::{ErrorKind, State, StateName, Status};
+use lisa_engine::classify::observation::{Observation, Reading};
 use serde_json::json;
 use support::{Session, With, blank, conversation, idle_screen, working_screen};
 
@@ -47,7 +47,7 @@ fn what_covers_the_input_box_of_an_idle_agent_is_a_dialog_although_nobody_knows_
 fn the_first_look_after_a_while_takes_what_covers_the_box_for_what_has_stood() {
     let mut session = idle_session();
     let verdict = session.look(&idle(60_000).screen(PAGER)).verdict;
-    assert_eq!(verdict.reason, "input_covered");
+    assert_eq!(verdict.reason.as_str(), "input_covered");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_screen_that_keeps_changing_covers_nothing() {
     let mut session = idle_session();
     for (at, mark) in [(5_000, "✶"), (5_400, "✻"), (5_800, "✽"), (6_200, "✢")] {
         let screen = format!("●\n{mark} Ionizing…\n     Done\n");
-        assert_ne!(session.look(&idle(at).screen(&screen)).verdict.reason, "input_covered");
+        assert_ne!(session.look(&idle(at).screen(&screen)).verdict.reason.as_str(), "input_covered");
     }
 }
 
@@ -73,11 +73,7 @@ fn a_box_that_was_never_there_is_not_covered() {
     let mut session = Session::new("claude");
     let look = |at: i64| blank(at).title("✳ x").native(json!({"status": "idle"})).screen(PAGER);
     for at in [1_000, 4_000, 60_000] {
-        assert_ne!(
-            session.look(&look(at)).verdict.reason,
-            "input_covered",
-            "as for people who hear their screen"
-        );
+        assert_ne!(session.look(&look(at)).verdict.reason.as_str(), "input_covered", "as for screen readers");
     }
 }
 
@@ -97,7 +93,7 @@ fn the_cursor_of_copy_mode_tells_nothing_about_the_box() {
         session.look(&look(at, false));
     }
     for at in [10_000, 11_000, 30_000] {
-        assert_ne!(session.look(&look(at, true)).verdict.reason, "input_covered");
+        assert_ne!(session.look(&look(at, true)).verdict.reason.as_str(), "input_covered");
     }
 }
 

@@ -1,14 +1,11 @@
 //! A thousand sessions are normal.
 
-#![allow(clippy::unwrap_used, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::{Lab, command, entries, until};
-use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
-};
+use lisa_engine::{api::*, engine::Engine, watch::Cancel};
 use std::time::{Duration, Instant};
 
 const COUNT: usize = 1_000;

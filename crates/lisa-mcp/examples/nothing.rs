@@ -1,5 +1,5 @@
-//! A server whose one tool does nothing, made as Lisa's own are: it runs where blocking is allowed, and answers with an
-//! object. What a call of it takes is the way there and back; `cargo xtask bench mcp` measures Lisa beside it.
+//! A server with one tool that does nothing, as a baseline for `cargo xtask bench mcp`. Like Lisa's tools, it runs on a
+//! blocking thread and returns an object, so a call measures only the round trip.
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,

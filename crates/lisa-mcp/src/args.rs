@@ -1,9 +1,9 @@
-//! Arguments checked against the tool's own schema, so that each mistake gets a sentence of its own.
+//! Checks arguments against the tool's schema before serde sees them.
 //!
-//! Serde would report the first mismatch in its own words; a parent model mends a call faster when it reads which
-//! parameter is wrong, what was given, and what would have been right.
+//! A parent model fixes a call faster when the error says which parameter is wrong, what was given, and what is
+//! allowed. Serde's own messages don't.
 
-use crate::{failure::Failure, server::Lisa};
+use crate::{server::Lisa, tool_error::ToolError};
 use lisa_engine::error::{Error, near_matches, printable};
 use rmcp::{
     ErrorData,
@@ -13,21 +13,21 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The most bytes of one text: a prompt, an answer.
+/// Maximum size of one string parameter in bytes, such as a prompt.
 pub const MAX_TEXT: usize = 1 << 20;
 
-/// The parameters of a call, or the sentence that says what is wrong with them.
-pub struct Args<P>(pub Result<P, Failure>);
+/// The parsed parameters of a tool call, or the tool error to return.
+pub struct Args<P>(pub Result<P, ToolError>);
 
 impl<P: DeserializeOwned> FromContextPart<ToolCallContext<'_, Lisa>> for Args<P> {
     fn from_context_part(context: &mut ToolCallContext<'_, Lisa>) -> Result<Self, ErrorData> {
         let arguments = context.arguments.take().unwrap_or_default();
         let schema = context.service.input_schema(&context.name);
-        Ok(Self(parse(&context.name, &schema, arguments).map_err(Failure)))
+        Ok(Self(parse(&context.name, &schema, arguments).map_err(ToolError)))
     }
 }
 
-/// The typed parameters that these arguments are.
+/// Validates arguments against the schema and deserializes them.
 pub fn parse<P: DeserializeOwned>(
     tool: &str,
     schema: &JsonObject,
@@ -38,22 +38,22 @@ pub fn parse<P: DeserializeOwned>(
     check(tool, schema, &mut value, "")?;
     serde_json::from_value(value).map_err(|error| {
         let why = error.to_string().replace(char::is_control, " ");
-        Error::invalid(format!("{tool} can not read its parameters: {why}"), "mend that one")
+        Error::invalid(format!("invalid parameters for {tool}: {why}"), "fix that parameter")
     })
 }
 
-/// Refuses a text that is longer than agents take.
+/// Rejects a string longer than [`MAX_TEXT`].
 pub fn check_length(name: &str, text: Option<&str>) -> Result<(), Error> {
     match text {
         Some(text) if text.len() > MAX_TEXT => Err(Error::invalid(
-            format!("`{name}` has {} bytes, more than the {MAX_TEXT} (1 MB) that fit", text.len()),
-            "write it to a file that the session can read, and send the path",
+            format!("`{name}` is {} bytes; the maximum is {MAX_TEXT} (1 MB)", text.len()),
+            "write it to a file that the session can read and send the path",
         )),
         _ => Ok(()),
     }
 }
 
-/// Models say `null` for what they leave out.
+/// Models send `null` for optional parameters that they leave out.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, field| !field.is_null());
@@ -63,14 +63,14 @@ fn drop_nulls(value: &mut Value) {
 
 fn check(tool: &str, schema: &JsonObject, value: &mut Value, at: &str) -> Result<(), Error> {
     let expected = schema.get("type").and_then(Value::as_str).unwrap_or_default();
-    whole_number(expected, value);
-    if !fits(expected, value) {
+    float_to_integer(expected, value);
+    if !has_type(expected, value) {
         return Err(Error::invalid(
-            format!("`{}` must be {}, not {}", printable(at), article(expected), kind_of(value)),
-            format!("call {tool} again with `{}` as {}", printable(at), article(expected)),
+            format!("`{}` must be {}, not {}", printable(at), type_name(expected), describe_value(value)),
+            format!("call {tool} again with {} for `{}`", type_name(expected), printable(at)),
         ));
     }
-    check_words(schema, value, at)?;
+    check_enum(schema, value, at)?;
     check_bounds(schema, value, at)?;
     match value {
         Value::Object(fields) => check_fields(tool, schema, fields, at),
@@ -105,8 +105,11 @@ fn check_fields(tool: &str, schema: &JsonObject, fields: &mut JsonObject, at: &s
             let path = if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
             let meaning = known.get(name).and_then(|p| p.get("description")).and_then(Value::as_str);
             return Err(Error::invalid(
-                format!("{tool} needs `{}`", printable(&path)),
-                meaning.map_or_else(|| "give it".to_owned(), |text| format!("give it: {text}")),
+                format!("missing parameter `{}` for {tool}", printable(&path)),
+                match meaning {
+                    Some(text) => format!("pass `{}`: {text}", printable(&path)),
+                    None => format!("pass `{}`", printable(&path)),
+                },
             ));
         }
     }
@@ -116,46 +119,49 @@ fn check_fields(tool: &str, schema: &JsonObject, fields: &mut JsonObject, at: &s
 fn unknown_field(tool: &str, path: &str, name: &str, known: &JsonObject) -> Error {
     let names: Vec<String> = known.keys().cloned().collect();
     let near = near_matches(name, &names);
-    let takes =
-        if names.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", names.join(", ")) };
-    let hint = if near.is_empty() { takes } else { format!("did you mean {}? {takes}", near.join(" or ")) };
-    Error::invalid(format!("`{}` is no parameter of {tool}", printable(path)), hint)
+    let all = if names.is_empty() {
+        format!("{tool} has no parameters")
+    } else {
+        format!("parameters: {}", names.join(", "))
+    };
+    let hint = if near.is_empty() { all } else { format!("did you mean {}? {all}", near.join(" or ")) };
+    Error::invalid(format!("unknown parameter `{}` for {tool}", printable(path)), hint)
 }
 
-fn check_words(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Error> {
-    let (Some(words), Some(given)) = (schema.get("enum").and_then(Value::as_array), value.as_str()) else {
+fn check_enum(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Error> {
+    let (Some(allowed), Some(actual)) = (schema.get("enum").and_then(Value::as_array), value.as_str()) else {
         return Ok(());
     };
-    let words: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    if words.iter().any(|word| word == given) {
+    let allowed: Vec<String> = allowed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    if allowed.iter().any(|word| word == actual) {
         return Ok(());
     }
-    let near = near_matches(given, &words);
-    let all = format!("it is one of {}", words.join(", "));
+    let near = near_matches(actual, &allowed);
+    let all = format!("allowed: {}", allowed.join(", "));
     let hint = if near.is_empty() { all } else { format!("did you mean {}? {all}", near.join(" or ")) };
-    Err(Error::invalid(format!("`{}` can not be `{}`", printable(at), printable(given)), hint))
+    Err(Error::invalid(format!("invalid value `{}` for `{}`", printable(actual), printable(at)), hint))
 }
 
 fn check_bounds(schema: &JsonObject, value: &Value, at: &str) -> Result<(), Error> {
-    let Some(given) = value.as_f64() else { return Ok(()) };
+    let Some(actual) = value.as_f64() else { return Ok(()) };
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    if let Some(least) = bound("minimum").filter(|least| given < *least) {
+    if let Some(min) = bound("minimum").filter(|min| actual < *min) {
         return Err(Error::invalid(
-            format!("`{}` is {value}, but can not be less than {least}", printable(at)),
-            format!("give {least} or more, or leave it out"),
+            format!("`{}` is {value}; the minimum is {min}", printable(at)),
+            format!("pass {min} or more, or leave it out"),
         ));
     }
-    if let Some(most) = bound("maximum").filter(|most| given > *most) {
+    if let Some(max) = bound("maximum").filter(|max| actual > *max) {
         return Err(Error::invalid(
-            format!("`{}` is {value}, but can not be more than {most}", printable(at)),
-            format!("give {most} or less, or leave it out"),
+            format!("`{}` is {value}; the maximum is {max}", printable(at)),
+            format!("pass {max} or less, or leave it out"),
         ));
     }
     Ok(())
 }
 
-/// `20.0` is the whole number 20 in JSON, but not to serde.
-fn whole_number(expected: &str, value: &mut Value) {
+/// Converts a float like `20.0` to an integer: JSON doesn't tell them apart, serde does.
+fn float_to_integer(expected: &str, value: &mut Value) {
     if expected != "integer" || value.is_u64() || value.is_i64() {
         return;
     }
@@ -164,7 +170,7 @@ fn whole_number(expected: &str, value: &mut Value) {
     }
 }
 
-fn fits(expected: &str, value: &Value) -> bool {
+fn has_type(expected: &str, value: &Value) -> bool {
     match expected {
         "string" => value.is_string(),
         "integer" => value.is_u64() || value.is_i64(),
@@ -176,23 +182,23 @@ fn fits(expected: &str, value: &Value) -> bool {
     }
 }
 
-fn article(expected: &str) -> &'static str {
+fn type_name(expected: &str) -> &'static str {
     match expected {
-        "string" => "a text",
-        "integer" => "a whole number",
+        "string" => "a string",
+        "integer" => "an integer",
         "number" => "a number",
-        "boolean" => "true or false",
-        "array" => "a list",
+        "boolean" => "a boolean",
+        "array" => "an array",
         _ => "an object",
     }
 }
 
-fn kind_of(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("the text `{}`", printable(text)),
+        Value::String(text) => format!("the string `{}`", printable(text)),
         Value::Number(number) => format!("the number {number}"),
         Value::Bool(word) => format!("{word}"),
-        Value::Array(_) => "a list".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
         Value::Null => "null".to_owned(),
     }
@@ -205,7 +211,7 @@ mod tests {
     use lisa_engine::api::{ReadRequest, SpawnRequest, WaitRequest};
     use serde_json::json;
 
-    fn sentence<P: DeserializeOwned + schemars::JsonSchema>(arguments: Value) -> String {
+    fn message<P: DeserializeOwned + schemars::JsonSchema>(arguments: Value) -> String {
         let schema = schema::input::<P>(|p| {
             p.bounds("timeout_s", 0, 3600);
         });
@@ -217,63 +223,69 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_parameter_names_the_near_ones_and_all() {
-        let said = sentence::<ReadRequest>(json!({ "sesion": "a" }));
+    fn an_unknown_parameter_suggests_similar_ones_and_lists_all() {
+        let text = message::<ReadRequest>(json!({ "sesion": "a" }));
         assert_eq!(
-            said,
-            "`sesion` is no parameter of the_tool; did you mean session? \
-             it takes session, view, since, max_lines, ansi"
+            text,
+            "unknown parameter `sesion` for the_tool; did you mean session? \
+             parameters: session, view, since, max_lines, ansi"
         );
     }
 
     #[test]
-    fn a_missing_parameter_says_what_it_is() {
-        let said = sentence::<ReadRequest>(json!({}));
-        assert!(said.starts_with("the_tool needs `session`; give it: The session's name"), "{said}");
+    fn a_missing_parameter_is_described() {
+        let text = message::<ReadRequest>(json!({}));
+        assert!(
+            text.starts_with("missing parameter `session` for the_tool; pass `session`: The session's name"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_wrong_type_says_what_was_given() {
-        let said = sentence::<WaitRequest>(json!({ "timeout_s": "30" }));
-        assert!(said.starts_with("`timeout_s` must be a number, not the text `30`"), "{said}");
-        let said = sentence::<WaitRequest>(json!({ "sessions": ["a", 2] }));
-        assert!(said.starts_with("`sessions[1]` must be a text, not the number 2"), "{said}");
+        let text = message::<WaitRequest>(json!({ "timeout_s": "30" }));
+        assert!(text.starts_with("`timeout_s` must be a number, not the string `30`"), "{text}");
+        let text = message::<WaitRequest>(json!({ "sessions": ["a", 2] }));
+        assert!(text.starts_with("`sessions[1]` must be a string, not the number 2"), "{text}");
     }
 
     #[test]
-    fn a_negative_time_out_is_refused_with_its_bound() {
-        let said = sentence::<WaitRequest>(json!({ "timeout_s": -5 }));
-        assert!(said.starts_with("`timeout_s` is -5, but can not be less than 0"), "{said}");
+    fn a_negative_timeout_is_rejected_with_the_minimum() {
+        let text = message::<WaitRequest>(json!({ "timeout_s": -5 }));
+        assert!(text.starts_with("`timeout_s` is -5; the minimum is 0"), "{text}");
     }
 
     #[test]
-    fn an_unknown_word_lists_the_known_ones() {
-        let said = sentence::<ReadRequest>(json!({ "session": "a", "view": "scren" }));
-        assert!(said.starts_with("`view` can not be `scren`; did you mean screen? it is one of"), "{said}");
+    fn an_invalid_enum_value_lists_the_allowed_ones() {
+        let text = message::<ReadRequest>(json!({ "session": "a", "view": "scren" }));
+        assert!(
+            text.starts_with("invalid value `scren` for `view`; did you mean screen? allowed: "),
+            "{text}"
+        );
     }
 
     #[test]
     fn nested_parameters_are_named_by_their_path() {
-        let said = sentence::<SpawnRequest>(json!({ "agent": "demo", "size": { "colums": 80, "rows": 24 } }));
-        assert!(said.starts_with("`size.colums` is no parameter"), "{said}");
-        let said = sentence::<SpawnRequest>(json!({ "agent": "demo", "env": { "A": 1 } }));
-        assert!(said.starts_with("`env.A` must be a text"), "{said}");
+        let text = message::<SpawnRequest>(json!({ "agent": "demo", "size": { "colums": 80, "rows": 24 } }));
+        assert!(text.starts_with("unknown parameter `size.colums`"), "{text}");
+        let text = message::<SpawnRequest>(json!({ "agent": "demo", "env": { "A": 1 } }));
+        assert!(text.starts_with("`env.A` must be a string"), "{text}");
     }
 
     #[test]
-    fn names_that_a_client_chose_are_shown_without_control_characters() {
-        let said = sentence::<SpawnRequest>(json!({ "agent": "demo", "env": { "A\u{1b}[2J": 1 } }));
-        assert!(said.starts_with("`env.A\\u{1b}[2J` must be a text"), "{said}");
+    fn control_characters_in_parameter_names_are_escaped() {
+        let text = message::<SpawnRequest>(json!({ "agent": "demo", "env": { "A\u{1b}[2J": 1 } }));
+        assert!(text.starts_with("`env.A\\u{1b}[2J` must be a string"), "{text}");
     }
 
     #[test]
-    fn nulls_and_whole_floats_are_taken_as_meant() {
-        assert_eq!(sentence::<WaitRequest>(json!({ "since": null, "timeout_s": 1 })), "fine");
-        assert_eq!(sentence::<WaitRequest>(json!({ "since": 20.0 })), "fine");
+    fn nulls_are_dropped_and_whole_floats_become_integers() {
+        assert_eq!(message::<WaitRequest>(json!({ "since": null, "timeout_s": 1 })), "fine");
+        assert_eq!(message::<WaitRequest>(json!({ "since": 20.0 })), "fine");
     }
 
     #[test]
-    fn a_text_of_ten_megabytes_is_refused_with_a_way_out() {
+    fn a_string_of_ten_megabytes_is_rejected_with_a_workaround() {
         let error = check_length("text", Some(&"x".repeat(10 << 20))).unwrap_err();
         assert!(error.to_string().contains("10485760 bytes"), "{error}");
         assert!(error.hint().contains("write it to a file"), "{error}");

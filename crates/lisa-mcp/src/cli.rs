@@ -8,29 +8,29 @@ const ABOUT: &str = "Drive AI coding agents in tmux from another agent, over MCP
 const LONG_ABOUT: &str = "\
 Drive AI coding agents in tmux from another agent, over MCP.
 
-Without a sub-command it is an MCP server on standard input and output: a client such as Claude Code or Codex starts \
-it. The agents it starts run in a private tmux server and go on when client and server end.";
+Without a subcommand it's an MCP server on standard input and output, started by a client such as Claude Code or \
+Codex. Agents run in a private tmux server and keep running after the client and the server exit.";
 
 const AFTER: &str = "\
 Set it up:
   lisa-mcp install --client claude     register with Claude Code (this project)
   lisa-mcp install --client codex      register with Codex
-  lisa-mcp doctor                      check tmux, agents and the state folder
+  lisa-mcp doctor                      check tmux, agents and the state directory
 
 Over HTTP:
-  lisa-mcp --http 127.0.0.1:7457       serves http://127.0.0.1:7457/mcp; the bearer token's file is named on
-                                       standard error
+  lisa-mcp --http 127.0.0.1:7457       serve http://127.0.0.1:7457/mcp; the path of the bearer token file is
+                                       printed to standard error
 
 Environment:
-  LISA_STATE_DIR     where sessions and the journal are kept   ($XDG_STATE_HOME/lisa)
-  LISA_CONFIG_DIR    config.toml and your own agents/*.toml    ($XDG_CONFIG_HOME/lisa)
-  LISA_TMUX_SOCKET   name or path of the private tmux server   (lisa)
-  LISA_MAX_SESSIONS  how many sessions may live at once        (64)
-  LISA_MAX_DEPTH     how deep sessions may start sessions      (3)
+  LISA_STATE_DIR     directory for sessions and the journal  ($XDG_STATE_HOME/lisa)
+  LISA_CONFIG_DIR    directory of config.toml and agents/    ($XDG_CONFIG_HOME/lisa)
+  LISA_TMUX_SOCKET   name or path of the private tmux server (lisa)
+  LISA_MAX_SESSIONS  maximum number of live sessions         (64)
+  LISA_MAX_DEPTH     maximum nesting of sessions             (3)
   LISA_MCP_TOKEN     bearer token for --http
-  LISA_LOG           what is logged to standard error          (warn; such as info, or lisa_engine=debug)
+  LISA_LOG           log filter, such as lisa_engine=debug   (warn)
 
-To see what an agent does: tmux -L lisa attach -t NAME";
+To watch an agent: tmux -L lisa attach -t NAME";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -41,127 +41,127 @@ To see what an agent does: tmux -L lisa attach -t NAME";
     long_about = LONG_ABOUT,
     after_help = AFTER,
     max_term_width = 110,
-    subcommand_help_heading = "Sub-commands"
+    subcommand_help_heading = "Subcommands"
 )]
 pub struct Cli {
-    /// How the server is reached.
+    /// HTTP options.
     #[command(flatten)]
     pub http: HttpFlags,
-    /// What parents may do.
+    /// Restrictions on parents.
     #[command(flatten)]
     pub policy: PolicyFlags,
-    /// What to do instead of serving.
+    /// The subcommand; without one, the program runs the MCP server.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// How the server is reached over HTTP.
+/// HTTP options.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "HTTP")]
 pub struct HttpFlags {
     /// Serve over HTTP at this address (`127.0.0.1:7457`, or a port) instead of standard input and output
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
-    /// File with the bearer token (yours alone: mode 600); else LISA_MCP_TOKEN, else one is made and kept
+    /// File with the bearer token, mode 600 (default: LISA_MCP_TOKEN, or a generated token in the state directory)
     #[arg(long, value_name = "FILE", requires = "http")]
     pub token_file: Option<PathBuf>,
-    /// Take requests without a token; on loopback only
+    /// Accept requests without a token (loopback only)
     #[arg(long, requires = "http", conflicts_with = "token_file")]
     pub no_auth: bool,
-    /// Listen on an address that other machines can reach
+    /// Allow an address that other machines can reach
     #[arg(long, requires = "http")]
     pub allow_remote: bool,
-    /// Host name that requests may use, beside loopback (repeatable)
+    /// Additional Host header to accept besides loopback names (repeatable)
     #[arg(long, value_name = "HOST", requires = "http")]
     pub allow_host: Vec<String>,
-    /// Origin of a web page that may connect, such as http://localhost:6274; none may otherwise (repeatable)
+    /// Origin of a web page that may connect, such as http://localhost:6274 (default: none; repeatable)
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub allow_origin: Vec<String>,
 }
 
-/// What parents may do; each narrows what config.toml allows.
+/// Restrictions on parents, in addition to config.toml.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "What parents may do (each narrows what config.toml allows)")]
+#[command(next_help_heading = "Restrictions on parents (in addition to config.toml)")]
 pub struct PolicyFlags {
-    /// Start only this agent (repeatable)
+    /// Allow only this agent (repeatable)
     #[arg(long, value_name = "AGENT")]
     pub allow_agent: Vec<String>,
-    /// Start sessions only below this folder (repeatable)
-    #[arg(long, value_name = "FOLDER")]
+    /// Allow sessions only in this directory and below (repeatable)
+    #[arg(long, value_name = "DIR")]
     pub allow_root: Vec<PathBuf>,
-    /// Refuse this argument for agents (repeatable)
+    /// Reject this agent argument (repeatable)
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     pub deny_flag: Vec<String>,
-    /// Refuse whatever switches an agent's own safety off
+    /// Reject flags that disable an agent's safety checks
     #[arg(long)]
     pub no_dangerous: bool,
-    /// How many sessions may live at once
+    /// Maximum number of live sessions
     #[arg(long, value_name = "N")]
     pub max_sessions: Option<u32>,
-    /// How deep sessions may start sessions
+    /// Maximum nesting of sessions that start sessions
     #[arg(long, value_name = "N")]
     pub max_depth: Option<u32>,
 }
 
-/// What to do instead of serving.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check tmux, the agents and the state folder; exit status 1 if something needed is missing
+    /// Check tmux, the agents and the state directory; exit status 1 if something required is missing
     Doctor,
-    /// Register this server with a client, by the client's own command
+    /// Register this server with a client by running the client's own command
     Install(InstallFlags),
     /// Print the verdict on each frame of a recording, one JSON line each
     Replay {
-        /// The recording, plain or gzip; standard input unless said
+        /// The recording, plain or gzip (default: standard input)
         file: Option<PathBuf>,
-        /// Everything that is known about each frame, not only the verdict
+        /// Print everything known about each frame, not only the verdict
         #[arg(long)]
         full: bool,
     },
-    /// Record a live session as a lisa-recording/1 timeline on standard output, secrets masked
+    /// Record a live session to standard output as a lisa-recording/1 timeline, with secrets masked
     Record {
         /// The session's name
         name: String,
-        /// Stop after this many seconds; when the session ends unless said
+        /// Stop after this many seconds (default: when the session ends)
         #[arg(long, value_name = "N")]
         seconds: Option<u64>,
     },
-    /// What agents' hooks call; takes the event on standard input and never fails the agent
+    /// Called by agents' hooks: reads the event from standard input and always exits with 0
     Hook {
-        /// Passed on as they are
+        /// Passed through unchanged
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Lisa's own helper processes
+    /// Lisa's internal helper processes
     #[command(hide = true)]
     Helper {
-        /// Passed on as they are
+        /// Passed through unchanged
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
 }
 
-/// How to register with a client.
+/// Options of `install`.
 #[derive(Debug, Clone, Args)]
 pub struct InstallFlags {
-    /// The client
+    /// The client to register with
     #[arg(long, value_enum)]
     pub client: Client,
-    /// Where it applies: `project` unless said for claude, `user` for codex
+    /// Scope of the registration (default: `project` for claude, `user` for codex)
     #[arg(long, value_enum)]
     pub scope: Option<Scope>,
-    /// What the client shall call this server
+    /// Name of this server in the client
     #[arg(long, default_value = "lisa")]
     pub name: String,
-    /// Only print what would be run
+    /// Only print the command, don't run it
     #[arg(long)]
     pub dry_run: bool,
-    /// Options that the client shall start this server with, after `--`
+    /// Options to start this server with, after `--`
     #[arg(last = true)]
     pub options: Vec<String>,
 }
 
-/// A client that the server can be registered with.
+/// A supported MCP client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Client {
     /// Claude Code
@@ -170,12 +170,12 @@ pub enum Client {
     Codex,
 }
 
-/// Where a registration applies.
+/// Scope of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
-    /// You, in this folder
+    /// Only you, in this directory
     Local,
-    /// Everybody who works in this folder
+    /// Everybody who works in this directory
     Project,
     /// You, everywhere
     User,
@@ -187,23 +187,23 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn clap_accepts_the_command_line() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn help_says_how_to_set_it_up_and_names_the_environment() {
+    fn help_shows_setup_and_environment_variables() {
         let help = Cli::command().render_long_help().to_string();
         for part in
             ["install --client claude", "--http", "LISA_MCP_TOKEN", "--allow-agent", "doctor", "tmux -L lisa"]
         {
             assert!(help.contains(part), "{part} is missing:\n{help}");
         }
-        assert!(!help.contains("helper"), "helpers are nobody's business");
+        assert!(!help.contains("helper"), "helper is hidden");
     }
 
     #[test]
-    fn a_flag_can_be_denied_although_it_looks_like_one() {
+    fn deny_flag_takes_a_value_that_starts_with_dashes() {
         let cli = Cli::parse_from(["lisa-mcp", "--deny-flag", "--yolo", "--max-sessions", "3"]);
         assert_eq!(cli.policy.deny_flag, ["--yolo"]);
         assert_eq!(cli.policy.max_sessions, Some(3));

@@ -1,9 +1,10 @@
-//! The sub-commands that are for people: doctor, replay, record.
+//! The subcommands `doctor`, `replay` and `record`.
 
 use lisa_engine::{
     api::DoctorResponse,
-    engine::{Cancel, Engine},
+    engine::Engine,
     error::{Error, Kind, Result},
+    watch::Cancel,
 };
 use std::{
     fs::File,
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// Prints what was checked as a table; whether everything needed is there.
+/// Prints the checks as a table. Returns whether everything required is there.
 pub fn doctor(engine: &Engine, out: &mut dyn Write) -> io::Result<bool> {
     let answer = engine.doctor();
     out.write_all(table(&answer).as_bytes())?;
@@ -35,9 +36,9 @@ fn table(answer: &DoctorResponse) -> String {
         }
     }
     text.push_str(if answer.ok {
-        "Everything that Lisa needs is there.\n"
+        "Everything required is there.\n"
     } else {
-        "Something that Lisa needs is missing.\n"
+        "Something required is missing.\n"
     });
     text
 }
@@ -48,11 +49,17 @@ pub fn replay(engine: &Engine, file: Option<&Path>, full: bool, out: &mut dyn Wr
         Some(path) => Box::new(File::open(path).map_err(|error| Error::io("read", path, &error))?),
         None => Box::new(io::stdin().lock()),
     };
-    lisa_engine::recording::replay::run(engine.profiles(), input, BufWriter::new(out), io::stderr(), full)
-        .map_err(|why| Error::new(Kind::CorruptFile, why, "give a recording, plain or compressed"))
+    lisa_engine::classify::recording::replay::run(
+        engine.profiles(),
+        input,
+        BufWriter::new(out),
+        io::stderr(),
+        full,
+    )
+    .map_err(|why| Error::new(Kind::CorruptFile, why, "pass a recording, plain or gzip"))
 }
 
-/// Writes a live session as a recording; says how many frames it has.
+/// Records a live session. Returns the number of frames.
 pub fn record(engine: &Engine, name: &str, seconds: Option<u64>, out: &mut dyn Write) -> Result<u64> {
     engine.record(name, out, seconds.map(Duration::from_secs), &Cancel::default())
 }
@@ -63,7 +70,7 @@ mod tests {
     use lisa_engine::api::Check;
 
     #[test]
-    fn the_doctors_table_names_what_is_missing_and_how_to_mend_it() {
+    fn doctor_prints_what_is_missing_and_how_to_fix_it() {
         let check = |name: &str, ok, required, fix: Option<&str>| Check {
             name: name.to_owned(),
             ok,
@@ -82,7 +89,7 @@ mod tests {
             ok      agent claude  seen
             -       agent codex   seen
                                   -> npm
-            Something that Lisa needs is missing.
+            Something required is missing.
         "#]]
         .assert_eq(&table(&DoctorResponse { ok: false, checks }));
     }

@@ -1,6 +1,6 @@
-//! What clients send, as functions of bytes; see `lisa_engine::fuzz`. The protocol's own messages are `rmcp`'s.
+//! Fuzz targets for client input; see `lisa_engine::fuzz`. Protocol messages are `rmcp`'s to parse.
 
-use crate::{args, resources::Uri, tools};
+use crate::{args, resources::ResourceUri, tools};
 use lisa_engine::{
     api::{
         AnswerRequest, KillRequest, ListRequest, ReadRequest, ResumeRequest, SendRequest, SessionRequest,
@@ -13,17 +13,17 @@ use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use std::{collections::BTreeMap, sync::LazyLock};
 
-/// Every target of the MCP server.
+/// All fuzz targets of the MCP server.
 pub const TARGETS: &[Target] = &[
     Target { name: "mcp_calls", what: "arguments of every tool that takes any", run: calls },
     Target { name: "mcp_addresses", what: "addresses of resources", run: addresses },
 ];
 
-/// Reads the arguments of a call of this tool.
-type Read = fn(&str, &JsonObject, JsonObject) -> Result<(), Error>;
+/// Parses the arguments of a tool call.
+type ParseArguments = fn(&str, &JsonObject, JsonObject) -> Result<(), Error>;
 
-/// The tools, each with how it reads its arguments.
-const TOOLS: &[(&str, Read)] = &[
+/// Each tool with its argument parser.
+const TOOLS: &[(&str, ParseArguments)] = &[
     ("answer_prompt", read::<AnswerRequest>),
     ("kill_session", read::<KillRequest>),
     ("list_sessions", read::<ListRequest>),
@@ -49,21 +49,21 @@ fn calls(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
     let Some((tool, read)) = TOOLS.get(usize::from(*first) % TOOLS.len()) else { return };
     let Some(schema) = SCHEMAS.get(*tool) else {
-        assert!(SCHEMAS.contains_key(*tool), "there is no tool {tool}");
+        assert!(SCHEMAS.contains_key(*tool), "unknown tool {tool}");
         return;
     };
     let Ok(arguments) = serde_json::from_slice::<JsonObject>(rest) else { return };
     if let Err(error) = read(tool, schema, arguments) {
-        let said = error.to_string();
-        assert!(!said.chars().any(char::is_control), "control characters in {said:?}");
+        let message = error.to_string();
+        assert!(!message.chars().any(char::is_control), "control characters in {message:?}");
     }
 }
 
 fn addresses(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    match Uri::parse(text) {
-        Ok(Uri::Sessions) => {}
-        Ok(Uri::Session { name, .. }) => assert!(!name.contains('/'), "{name:?} is no name"),
+    match ResourceUri::parse(text) {
+        Ok(ResourceUri::Sessions) => {}
+        Ok(ResourceUri::Session { name, .. }) => assert!(!name.contains('/'), "invalid name {name:?}"),
         Err(error) => assert!(!error.message.chars().any(char::is_control), "{:?}", error.message),
     }
 }

@@ -1,18 +1,16 @@
 //! Lisa's MCP server: the engine's operations as tools, resources and tasks.
 //!
-//! Everything here translates between `lisa_engine::api` and the protocol, and decides nothing. The way of a call:
-//! `stdio` or [`http`] takes it in, `rpc` reads it or says what is wrong with it, [`args`] checks it against the tool's
-//! schema, a method in `tools` runs the engine on a blocking thread, [`fit`] keeps the answer below what parents pass on,
-//! [`failure`] turns an error into a tool error.
+//! This crate translates between `lisa_engine::api` and the protocol and makes no decisions. The path of a tool call:
+//! `stdio` or [`http`] receives it, `rpc` parses it or returns a JSON-RPC error, [`args`] validates the arguments against
+//! the tool's schema, a method in `tools` runs the engine on a blocking thread, [`truncate`] limits the size of the
+//! result, and [`tool_error`] turns an engine error into a tool error.
 //!
-//! What is deliberately absent: state of its own (a restart loses nothing: waits are named by their ids), prints to
-//! standard output (it belongs to the protocol), and anything about a particular agent.
+//! Deliberately absent: in-memory state (a wait task is a file, so a restart loses nothing), prints to standard output
+//! (it belongs to the protocol), and anything specific to one agent.
 
 pub mod args;
 pub mod cli;
 pub mod commands;
-pub mod failure;
-pub mod fit;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod http;
@@ -29,4 +27,6 @@ mod stdio;
 pub mod subscriptions;
 pub mod tasks;
 pub mod token;
+pub mod tool_error;
 mod tools;
+pub mod truncate;

@@ -1,16 +1,16 @@
-//! What the server says on standard error: standard output belongs to the protocol.
+//! Logging to standard error. Standard output belongs to the protocol.
 
 use std::io::{self, Write};
 
-/// Warnings, but not the protocol library's about each mistake of a client: those are answered.
+/// The default filter. Silences rmcp's warnings about client errors: clients get those as replies.
 const DEFAULT: &str = "warn,rmcp=error";
 
-/// Logs what `LISA_LOG` asks for (default: warnings).
+/// Starts logging with the filter from `LISA_LOG` (default: warnings).
 pub fn start(filter: Option<&str>) {
     lisa_engine::log::start(filter.unwrap_or(DEFAULT), DEFAULT);
 }
 
-/// A line for the person or client that started this program; lost if nobody reads.
-pub fn say(line: &str) {
+/// Prints a line to standard error. Ignores errors, as standard error may be closed.
+pub fn notice(line: &str) {
     let _ = writeln!(io::stderr().lock(), "lisa-mcp: {line}");
 }

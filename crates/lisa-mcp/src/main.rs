@@ -1,4 +1,4 @@
-//! `lisa-mcp`: the MCP server and its sub-commands.
+//! `lisa-mcp`: the MCP server and its subcommands.
 
 use clap::Parser;
 use lisa_engine::error::{Error, Result};
@@ -13,13 +13,13 @@ use std::{
 };
 
 fn main() -> ExitCode {
-    // Before anything else starts: agents wait for these, and they must be done within a millisecond or so.
+    // Before any other setup: agents block on these calls, so they must return within about a millisecond.
     let mut args = std::env::args_os().skip(1);
     let first = args.next();
     match first.as_deref().and_then(OsStr::to_str) {
         Some("helper") => return lisa_engine::helper::main(args),
         Some("hook") => {
-            // Whatever it was given: an agent must never fail because of it.
+            // A hook that fails could fail the agent, so errors are ignored.
             let _ = lisa_engine::helper::main(std::iter::once(OsString::from("hook")).chain(args));
             return ExitCode::SUCCESS;
         }
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match dispatch(&cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            log::say(&error.to_string());
+            log::notice(&error.to_string());
             ExitCode::FAILURE
         }
     }
@@ -44,20 +44,20 @@ fn dispatch(cli: &Cli) -> Result<u8> {
             serve::run(cli).map(|()| 0)
         }
         Some(Command::Doctor) => {
-            let fine = commands::doctor(&serve::open(&cli.policy)?, &mut out)
+            let fine = commands::doctor(&serve::open_engine(&cli.policy)?, &mut out)
                 .map_err(|error| Error::io("write", std::path::Path::new("standard output"), &error))?;
             Ok(u8::from(!fine))
         }
         Some(Command::Install(flags)) => install::run(flags, &mut out),
         Some(Command::Replay { file, full }) => {
-            commands::replay(&serve::open(&cli.policy)?, file.as_deref(), *full, &mut out).map(|()| 0)
+            commands::replay(&serve::open_engine(&cli.policy)?, file.as_deref(), *full, &mut out).map(|()| 0)
         }
         Some(Command::Record { name, seconds }) => {
-            let frames = commands::record(&serve::open(&cli.policy)?, name, *seconds, &mut out)?;
-            log::say(&format!("{frames} frames recorded"));
+            let frames = commands::record(&serve::open_engine(&cli.policy)?, name, *seconds, &mut out)?;
+            log::notice(&format!("{frames} frames recorded"));
             Ok(0)
         }
-        // Taken by `main` before the command line is read; here only so that help knows them.
+        // Handled in `main` before the command line is parsed; declared only for the help text.
         Some(Command::Hook { .. } | Command::Helper { .. }) => Ok(0),
     }
 }

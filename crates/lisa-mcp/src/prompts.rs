@@ -1,27 +1,27 @@
-//! The `delegate` prompt: what a person picks from a menu to hand a task on.
+//! The `delegate` prompt, which a user picks from the client's menu to delegate a task.
 
 use rmcp::{
     ErrorData,
     model::{GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role},
 };
 
-/// The prompt's name.
+/// Name of the prompt.
 pub const DELEGATE: &str = "delegate";
 
 const TEXT: &str = include_str!("delegate.md");
 
-/// The prompt as it is listed.
+/// The prompt's entry in `prompts/list`.
 pub(crate) fn delegate() -> Prompt {
     let argument = |name: &str, text: &str, required: bool| {
         PromptArgument::new(name).with_description(text).with_required(required)
     };
     Prompt::new(
         DELEGATE,
-        Some("Hand a task to another AI coding agent, watch over it, and bring back the result."),
+        Some("Delegate a task to another AI coding agent, supervise it, and report the result."),
         Some(vec![
-            argument("task", "What is to be done.", true),
-            argument("agent", "Who should do it: claude (unless said), codex, opencode, …", false),
-            argument("cwd", "The folder to work in; this one unless said.", false),
+            argument("task", "The task.", true),
+            argument("agent", "The agent: claude (default), codex, opencode, …", false),
+            argument("cwd", "The directory to work in (default: this one).", false),
         ]),
     )
     .with_title("Delegate a task")
@@ -31,7 +31,7 @@ pub(crate) fn delegate() -> Prompt {
 pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     if request.name != DELEGATE {
         return Err(ErrorData::invalid_params(
-            format!("there is no prompt `{}`; there is `delegate`", request.name),
+            format!("unknown prompt `{}`; the only prompt is `delegate`", request.name),
             None,
         ));
     }
@@ -40,7 +40,7 @@ pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResult, E
         given.and_then(serde_json::Value::as_str).map(str::trim).filter(|text| !text.is_empty())
     };
     let task = argument("task")
-        .ok_or_else(|| ErrorData::invalid_params("delegate needs `task`: what is to be done", None))?;
+        .ok_or_else(|| ErrorData::invalid_params("missing argument `task` for delegate", None))?;
     let cwd = argument("cwd").map(|cwd| format!(" and cwd `{cwd}`")).unwrap_or_default();
     let text = TEXT
         .replace("{agent}", argument("agent").unwrap_or("claude"))
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_needed() {
+    fn the_task_is_required() {
         assert!(text(&[("task", "  ")]).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Sessions as resources: `lisa://sessions`, and the screen, transcript and events of each.
+//! Sessions as MCP resources: `lisa://sessions`, and the screen, transcript and events of each session.
 
-use crate::{fit, prompts, server::Lisa};
+use crate::{prompts, server::Lisa, truncate};
 use lisa_engine::{
     api::{Event, ListRequest, ReadRequest, View},
     error::{Error, Kind},
@@ -13,24 +13,24 @@ use rmcp::{
     },
 };
 
-const ALL: &str = "lisa://sessions";
-const ONE: &str = "lisa://session/";
+const SESSIONS_URI: &str = "lisa://sessions";
+const SESSION_PREFIX: &str = "lisa://session/";
 
-/// Sessions on one page of `resources/list`; each has three resources.
-const PAGE: usize = 30;
+/// Number of sessions on a page of `resources/list`. Each has three resources.
+const PAGE_SIZE: usize = 30;
 
-/// A part of a session that can be read as a resource.
+/// A resource of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// What the terminal shows.
+pub enum SessionResource {
+    /// The terminal's screen.
     Screen,
     /// The conversation.
     Transcript,
-    /// What happened to it.
+    /// The session's events.
     Events,
 }
 
-impl Part {
+impl SessionResource {
     const ALL: [Self; 3] = [Self::Screen, Self::Transcript, Self::Events];
 
     const fn as_str(self) -> &'static str {
@@ -51,36 +51,36 @@ impl Part {
 
     const fn title(self) -> &'static str {
         match self {
-            Self::Screen => "What the terminal shows",
-            Self::Transcript => "The conversation, its newest part",
-            Self::Events => "What happened to the session",
+            Self::Screen => "The terminal's screen",
+            Self::Transcript => "The newest part of the conversation",
+            Self::Events => "The session's events",
         }
     }
 }
 
-/// What a resource address means.
+/// A parsed resource URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Uri {
+pub enum ResourceUri {
     /// The list of all sessions.
     Sessions,
-    /// A part of one session.
+    /// A resource of one session.
     Session {
         /// The session's name.
         name: String,
-        /// Which part of it.
-        part: Part,
+        /// Which resource of the session.
+        part: SessionResource,
     },
 }
 
-impl Uri {
-    /// Reads an address; one that is none of Lisa's is a resource that does not exist.
+impl ResourceUri {
+    /// Parses a URI. Unknown URIs are `RESOURCE_NOT_FOUND` errors.
     pub fn parse(uri: &str) -> Result<Self, ErrorData> {
-        if uri == ALL {
+        if uri == SESSIONS_URI {
             return Ok(Self::Sessions);
         }
-        let found = uri.strip_prefix(ONE).and_then(|rest| {
+        let found = uri.strip_prefix(SESSION_PREFIX).and_then(|rest| {
             let (name, part) = rest.split_once('/')?;
-            let part = Part::ALL.into_iter().find(|known| known.as_str() == part)?;
+            let part = SessionResource::ALL.into_iter().find(|known| known.as_str() == part)?;
             let plain =
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
             plain.then(|| Self::Session { name: name.to_owned(), part })
@@ -88,12 +88,12 @@ impl Uri {
         found.ok_or_else(|| {
             not_found(
                 uri,
-                "it is none of lisa://sessions, lisa://session/{name}/screen, …/transcript, …/events",
+                "valid URIs are lisa://sessions and lisa://session/{name}/screen, …/transcript, …/events",
             )
         })
     }
 
-    /// Whether an event may have changed what stands there.
+    /// Whether an event may have changed the contents of this resource.
     pub fn is_changed_by(&self, event: &Event) -> bool {
         match self {
             Self::Sessions => true,
@@ -102,16 +102,16 @@ impl Uri {
     }
 }
 
-fn address(name: &str, part: Part) -> String {
-    format!("{ONE}{name}/{}", part.as_str())
+fn session_uri(name: &str, part: SessionResource) -> String {
+    format!("{SESSION_PREFIX}{name}/{}", part.as_str())
 }
 
 fn not_found(uri: &str, why: &str) -> ErrorData {
     let shown = lisa_engine::error::printable(uri);
-    ErrorData::resource_not_found(format!("there is no resource `{shown}`: {why}"), None)
+    ErrorData::resource_not_found(format!("resource not found: `{shown}`; {why}"), None)
 }
 
-fn internal(uri: &str, error: &Error) -> ErrorData {
+fn read_error(uri: &str, error: &Error) -> ErrorData {
     match error.kind() {
         Kind::SessionNotFound | Kind::AmbiguousSession | Kind::InvalidName => {
             not_found(uri, &error.to_string())
@@ -120,27 +120,27 @@ fn internal(uri: &str, error: &Error) -> ErrorData {
     }
 }
 
-/// The list of all sessions, and the parts of each, a page at a time.
+/// Handles `resources/list`: the list of sessions, and the resources of each session, in pages.
 pub(crate) async fn list(lisa: &Lisa, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let mut names = lisa.run(|engine| engine.names()).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the sessions could not be listed");
+        tracing::warn!(%error, "cannot list the sessions");
         Vec::new()
     });
     names.sort();
     let mut resources = Vec::new();
     if cursor.is_none() {
         resources.push(
-            Resource::new(ALL, "sessions")
+            Resource::new(SESSIONS_URI, "sessions")
                 .with_title("All sessions")
                 .with_description("Every session with its status, as JSON.")
                 .with_mime_type("application/json"),
         );
     }
     let mut rest = names.into_iter().filter(|name| cursor.as_ref().is_none_or(|after| name > after));
-    let page: Vec<String> = rest.by_ref().take(PAGE).collect();
+    let page: Vec<String> = rest.by_ref().take(PAGE_SIZE).collect();
     for name in &page {
-        resources.extend(Part::ALL.into_iter().map(|part| {
-            Resource::new(address(name, part), format!("{name}/{}", part.as_str()))
+        resources.extend(SessionResource::ALL.into_iter().map(|part| {
+            Resource::new(session_uri(name, part), format!("{name}/{}", part.as_str()))
                 .with_title(format!("{name}: {}", part.as_str()))
                 .with_description(part.title())
                 .with_mime_type("text/plain")
@@ -151,32 +151,32 @@ pub(crate) async fn list(lisa: &Lisa, cursor: Option<String>) -> Result<ListReso
     Ok(result)
 }
 
-/// The parts of a session, by name.
+/// Handles `resources/templates/list`.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
-    Part::ALL
+    SessionResource::ALL
         .into_iter()
         .map(|part| {
-            ResourceTemplate::new(format!("{ONE}{{name}}/{}", part.as_str()), part.as_str())
+            ResourceTemplate::new(format!("{SESSION_PREFIX}{{name}}/{}", part.as_str()), part.as_str())
                 .with_title(part.title())
-                .with_description(format!("{}; name is a session's exact name.", part.title()))
+                .with_description(format!("{}; `name` is the exact name of a session.", part.title()))
                 .with_mime_type("text/plain")
         })
         .collect()
 }
 
-/// What stands at an address.
+/// Handles `resources/read`.
 pub(crate) async fn read(lisa: &Lisa, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let contents = match Uri::parse(uri)? {
-        Uri::Sessions => {
+    let contents = match ResourceUri::parse(uri)? {
+        ResourceUri::Sessions => {
             let request = ListRequest { limit: Some(100), ..ListRequest::default() };
             let mut answer =
-                lisa.run(move |engine| engine.list(&request)).await.map_err(|e| internal(uri, &e))?;
-            fit::list(&mut answer);
+                lisa.run(move |engine| engine.list(&request)).await.map_err(|e| read_error(uri, &e))?;
+            truncate::list(&mut answer);
             let text = serde_json::to_string(&answer)
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
             ResourceContents::text(text, uri).with_mime_type("application/json")
         }
-        Uri::Session { name, part } => {
+        ResourceUri::Session { name, part } => {
             let request = ReadRequest {
                 session: name,
                 view: part.view(),
@@ -184,22 +184,22 @@ pub(crate) async fn read(lisa: &Lisa, uri: &str) -> Result<ReadResourceResult, E
                 ..ReadRequest::default()
             };
             let answer = lisa
-                .run(move |engine| fit::read(&request, |request| engine.read(request)))
+                .run(move |engine| truncate::read(&request, |request| engine.read(request)))
                 .await
-                .map_err(|e| internal(uri, &e))?;
+                .map_err(|e| read_error(uri, &e))?;
             ResourceContents::text(answer.text, uri)
         }
     };
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Names of sessions for the templates, ids of agents for the prompt.
+/// Handles `completion/complete`: session names for the templates, agent ids for the prompt.
 pub(crate) async fn complete(
     lisa: &Lisa,
     request: &CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let known = match (&request.r#ref, request.argument.name.as_str()) {
-        (Reference::Resource(template), "name") if template.uri.starts_with(ONE) => {
+        (Reference::Resource(template), "name") if template.uri.starts_with(SESSION_PREFIX) => {
             lisa.run(|engine| engine.names()).await
         }
         (Reference::Prompt(prompt), "agent") if prompt.name == prompts::DELEGATE => {
@@ -223,16 +223,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written_alike() {
-        assert_eq!(Uri::parse("lisa://sessions").unwrap(), Uri::Sessions);
-        for part in Part::ALL {
-            let uri = Uri::parse(&address("fix-login", part)).unwrap();
-            assert_eq!(uri, Uri::Session { name: "fix-login".into(), part });
+    fn uris_round_trip() {
+        assert_eq!(ResourceUri::parse("lisa://sessions").unwrap(), ResourceUri::Sessions);
+        for part in SessionResource::ALL {
+            let uri = ResourceUri::parse(&session_uri("fix-login", part)).unwrap();
+            assert_eq!(uri, ResourceUri::Session { name: "fix-login".into(), part });
         }
     }
 
     #[test]
-    fn foreign_and_broken_addresses_are_not_found() {
+    fn unknown_and_malformed_uris_are_not_found() {
         for uri in [
             "lisa://",
             "lisa://session/a",
@@ -241,7 +241,7 @@ mod tests {
             "file:///x",
         ] {
             assert_eq!(
-                Uri::parse(uri).unwrap_err().code,
+                ResourceUri::parse(uri).unwrap_err().code,
                 rmcp::model::ErrorCode::RESOURCE_NOT_FOUND,
                 "{uri}"
             );
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_name_the_three_parts() {
+    fn there_are_three_templates() {
         let uris: Vec<String> = templates().into_iter().map(|t| t.uri_template).collect();
         assert_eq!(
             uris,

@@ -1,8 +1,8 @@
-//! Tool schemas that every client can read.
+//! Tool schemas that every client can parse.
 //!
-//! The engine's types are the source; one transform turns what schemars writes into the plain subset that clients,
-//! inspectors and model providers agree on: one type per field, no `null`, no Rust number formats, and closed sets
-//! of words as `enum`. Inputs stand on their own (no references), outputs share definitions.
+//! Schemas are generated from the engine's types. A transform reduces schemars' output to the subset of JSON Schema that
+//! clients, inspectors and model providers agree on: one type per field, no `null`, no Rust number formats, and closed
+//! sets as `enum`. Input schemas are inlined (no `$ref`); output schemas share definitions.
 
 use rmcp::model::JsonObject;
 use schemars::{
@@ -13,10 +13,10 @@ use schemars::{
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The schema of a tool's parameters, with bounds and words that the engine's types do not carry.
+/// The schema of a tool's parameters. `refine` adds bounds and enums that the engine's types don't have.
 pub fn input<T: JsonSchema>(refine: impl FnOnce(&mut Properties)) -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
-    let mut object = generate::<T>(settings, Portable { meanings: true });
+    let mut object = generate::<T>(settings, MakePortable { describe_values: true });
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         refine(&mut Properties(properties));
     }
@@ -25,33 +25,36 @@ pub fn input<T: JsonSchema>(refine: impl FnOnce(&mut Properties)) -> Arc<JsonObj
     Arc::new(object)
 }
 
-/// The schema of a tool's structured answer.
+/// The schema of a tool's structured content.
 pub fn output<T: JsonSchema>() -> Arc<JsonObject> {
-    Arc::new(generate::<T>(SchemaSettings::draft2020_12().for_serialize(), Portable { meanings: false }))
+    Arc::new(generate::<T>(
+        SchemaSettings::draft2020_12().for_serialize(),
+        MakePortable { describe_values: false },
+    ))
 }
 
-/// The parameters of one tool, to be refined.
+/// The `properties` of a schema, for refining.
 pub struct Properties<'a>(&'a mut Map<String, Value>);
 
 impl Properties<'_> {
-    /// Says what a parameter means here, where that is more than its type can know.
+    /// Replaces a parameter's description.
     pub fn describe(&mut self, name: &str, text: &str) -> &mut Self {
         self.set(name, "description", json!(text))
     }
 
-    /// The smallest and the largest value of a number.
-    pub fn bounds(&mut self, name: &str, least: u32, most: u32) -> &mut Self {
-        self.set(name, "minimum", json!(least)).set(name, "maximum", json!(most))
+    /// Sets the minimum and maximum of a number.
+    pub fn bounds(&mut self, name: &str, min: u32, max: u32) -> &mut Self {
+        self.set(name, "minimum", json!(min)).set(name, "maximum", json!(max))
     }
 
-    /// The words that a text may be.
-    pub fn words<'w>(&mut self, name: &str, words: impl IntoIterator<Item = &'w str>) -> &mut Self {
-        let words: Vec<&str> = words.into_iter().collect();
-        self.set(name, "enum", json!(words))
+    /// Sets the allowed values of a string.
+    pub fn enum_values<'w>(&mut self, name: &str, values: impl IntoIterator<Item = &'w str>) -> &mut Self {
+        let values: Vec<&str> = values.into_iter().collect();
+        self.set(name, "enum", json!(values))
     }
 
-    /// A parameter of a parameter, to be refined.
-    pub fn inside(&mut self, name: &str, refine: impl FnOnce(&mut Properties)) -> &mut Self {
+    /// Refines the properties of a nested object.
+    pub fn nested(&mut self, name: &str, refine: impl FnOnce(&mut Properties)) -> &mut Self {
         if let Some(Value::Object(inner)) = self.0.get_mut(name).and_then(|p| p.get_mut("properties")) {
             refine(&mut Properties(inner));
         }
@@ -66,7 +69,7 @@ impl Properties<'_> {
     }
 }
 
-fn generate<T: JsonSchema>(settings: SchemaSettings, portable: Portable) -> JsonObject {
+fn generate<T: JsonSchema>(settings: SchemaSettings, portable: MakePortable) -> JsonObject {
     let generator = settings.with_transform(RecursiveTransform(portable)).into_generator();
     let schema = generator.into_root_schema_for::<T>();
     let Value::Object(mut object) = schema.to_value() else { return JsonObject::new() };
@@ -76,20 +79,20 @@ fn generate<T: JsonSchema>(settings: SchemaSettings, portable: Portable) -> Json
     object
 }
 
-/// Formats that mean the same to everybody.
+/// Formats that all clients understand.
 const FORMATS: &[&str] = &["date-time"];
 
 #[derive(Clone)]
-struct Portable {
-    /// Whether each word's meaning goes into the description: a model needs it to choose one, and hardly to read
-    /// one, and some clients put output schemas before the model.
-    meanings: bool,
+struct MakePortable {
+    /// Whether descriptions explain each enum value. A model needs that for inputs, but hardly for outputs, and some
+    /// clients show output schemas to the model.
+    describe_values: bool,
 }
 
-impl Transform for Portable {
+impl Transform for MakePortable {
     fn transform(&mut self, schema: &mut Schema) {
         let Some(object) = schema.as_object_mut() else { return };
-        without_null_branch(object);
+        remove_null_branch(object);
         if let Some(Value::Array(types)) = object.get("type") {
             let mut types = types.iter().filter(|t| *t != "null");
             if let (Some(only), None) = (types.next().cloned(), types.next()) {
@@ -102,23 +105,23 @@ impl Transform for Portable {
         if object.get("format").and_then(Value::as_str).is_some_and(|f| !FORMATS.contains(&f)) {
             object.remove("format");
         }
-        if let Some(Value::Array(words)) = object.get_mut("enum") {
-            words.retain(|word| !word.is_null());
+        if let Some(Value::Array(values)) = object.get_mut("enum") {
+            values.retain(|value| !value.is_null());
         }
-        words_as_enum(object, self.meanings);
+        one_of_to_enum(object, self.describe_values);
         if let Some(Value::String(text)) = object.get_mut("description") {
             *text = one_line(text);
         }
     }
 }
 
-/// A description as one line, however its doc comment was wrapped.
+/// Unwraps a doc comment into one line.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `anyOf: [X, null]` is X that may be absent.
-fn without_null_branch(object: &mut Map<String, Value>) {
+/// Turns `anyOf: [X, null]` into X.
+fn remove_null_branch(object: &mut Map<String, Value>) {
     let Some(Value::Array(branches)) = object.get("anyOf") else { return };
     let mut others = branches.iter().filter(|b| b.get("type").is_none_or(|t| t != "null"));
     let (Some(Value::Object(only)), None) = (others.next().cloned(), others.next()) else { return };
@@ -128,24 +131,24 @@ fn without_null_branch(object: &mut Map<String, Value>) {
     }
 }
 
-/// `oneOf` of constants, each with its meaning, is an `enum` whose description may say the meanings.
-fn words_as_enum(object: &mut Map<String, Value>, with_meanings: bool) {
+/// Turns a `oneOf` of constants into an `enum`; its description may explain each value.
+fn one_of_to_enum(object: &mut Map<String, Value>, describe_values: bool) {
     let Some(Value::Array(branches)) = object.get("oneOf") else { return };
-    let mut words = Vec::new();
-    let mut meanings = Vec::new();
+    let mut values = Vec::new();
+    let mut descriptions = Vec::new();
     for branch in branches {
-        let Some(word) = branch.get("const").and_then(Value::as_str) else { return };
+        let Some(value) = branch.get("const").and_then(Value::as_str) else { return };
         if let Some(meaning) = branch.get("description").and_then(Value::as_str) {
-            meanings.push(format!("{word}: {meaning}"));
+            descriptions.push(format!("{value}: {meaning}"));
         }
-        words.push(json!(word));
+        values.push(json!(value));
     }
     object.remove("oneOf");
     object.insert("type".to_owned(), json!("string"));
-    object.insert("enum".to_owned(), Value::Array(words));
-    if with_meanings && !meanings.is_empty() {
+    object.insert("enum".to_owned(), Value::Array(values));
+    if describe_values && !descriptions.is_empty() {
         let own = object.get("description").and_then(Value::as_str).unwrap_or_default();
-        let text = format!("{own} {}", meanings.join(" ")).trim().to_owned();
+        let text = format!("{own} {}", descriptions.join(" ")).trim().to_owned();
         object.insert("description".to_owned(), json!(text));
     }
 }
@@ -184,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn inputs_stand_on_their_own() {
+    fn input_schemas_have_no_references() {
         let schema = Value::Object(input::<SpawnRequest>(|_| {}).as_ref().clone()).to_string();
         assert!(!schema.contains("$ref") && !schema.contains("$defs"), "{schema}");
     }
 
     #[test]
-    fn closed_sets_of_words_are_enums_with_their_meanings() {
+    fn closed_sets_are_enums_with_a_description_of_each_value() {
         let schema = input::<ReadRequest>(|_| {});
         let view = &schema["properties"]["view"];
         assert_eq!(view["enum"][0], "last_message");
@@ -200,7 +203,7 @@ mod tests {
     #[test]
     fn bounds_and_descriptions_can_be_refined() {
         let schema = input::<WaitRequest>(|p| {
-            p.bounds("timeout_s", 0, 3600).describe("since", "x").words("until", ["attention"]);
+            p.bounds("timeout_s", 0, 3600).describe("since", "x").enum_values("until", ["attention"]);
         });
         assert_eq!(schema["properties"]["timeout_s"]["maximum"], 3600);
         assert_eq!(schema["properties"]["since"]["description"], "x");

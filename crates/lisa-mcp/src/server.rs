@@ -1,8 +1,8 @@
-//! The server: what it says about itself, and which part answers which request.
+//! The MCP server handler: capabilities, and which module handles which request.
 
 use crate::{
     prompts, resources,
-    subscriptions::{Hub, Subscriptions},
+    subscriptions::{EventHub, Subscriptions},
     tasks, tools,
 };
 use lisa_engine::{
@@ -26,18 +26,18 @@ use rmcp::{
 use std::sync::{Arc, LazyLock};
 use tokio_util::sync::CancellationToken;
 
-/// What the server tells a model about itself: the loop in a few lines, below the 2 KB that clients keep.
+/// Instructions for the model, kept below the 2 KB that clients pass on.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// The server as one client sees it. Cloning shares everything but the client's subscriptions.
+/// The handler for one client. Clones share everything except the client's subscriptions.
 pub struct Lisa {
     pub(crate) engine: Engine,
-    pub(crate) hub: Arc<Hub>,
-    /// Raised when the client of a pipe has closed it.
-    pub(crate) gone: CancellationToken,
-    /// Raised when the server ends: calls in flight are answered and given up.
-    ends: CancellationToken,
-    /// Built by the first request that needs it: the handshake does not, and clients wait for that.
+    pub(crate) hub: Arc<EventHub>,
+    /// Cancelled when a stdio client has closed its pipe.
+    pub(crate) disconnected: CancellationToken,
+    /// Cancelled on shutdown: calls in flight then return an error.
+    shutdown: CancellationToken,
+    /// Built on first use, because clients wait for the handshake, which doesn't need it.
     tool_router: Arc<LazyLock<ToolRouter<Lisa>>>,
     subscriptions: Subscriptions,
 }
@@ -47,8 +47,8 @@ impl Clone for Lisa {
         Self {
             engine: self.engine.clone(),
             hub: self.hub.clone(),
-            gone: self.gone.clone(),
-            ends: self.ends.clone(),
+            disconnected: self.disconnected.clone(),
+            shutdown: self.shutdown.clone(),
             tool_router: self.tool_router.clone(),
             subscriptions: Subscriptions::default(),
         }
@@ -56,24 +56,24 @@ impl Clone for Lisa {
 }
 
 impl Lisa {
-    /// A server on an engine, for as long as the process lives.
+    /// A server without a shutdown token.
     pub fn new(engine: Engine) -> Self {
-        Self::until(engine, CancellationToken::new())
+        Self::with_shutdown(engine, CancellationToken::new())
     }
 
-    /// A server on an engine, until `ends` is raised.
-    pub fn until(engine: Engine, ends: CancellationToken) -> Self {
+    /// A server that shuts down when `shutdown` is cancelled.
+    pub fn with_shutdown(engine: Engine, shutdown: CancellationToken) -> Self {
         Self {
-            hub: Arc::new(Hub::new(engine.clone())),
+            hub: Arc::new(EventHub::new(engine.clone())),
             engine,
-            gone: CancellationToken::new(),
-            ends,
+            disconnected: CancellationToken::new(),
+            shutdown,
             tool_router: Arc::new(LazyLock::new(tools::router)),
             subscriptions: Subscriptions::default(),
         }
     }
 
-    /// Every tool, in order of name: the whole of `tools/list`.
+    /// All tools, sorted by name, as in `tools/list`.
     pub fn tools(&self) -> Vec<rmcp::model::Tool> {
         self.tool_router.list_all()
     }
@@ -82,53 +82,53 @@ impl Lisa {
         self.tool_router.get(tool).map(|tool| tool.input_schema.clone()).unwrap_or_default()
     }
 
-    fn no_such_tool(&self, name: &str) -> ErrorData {
+    fn unknown_tool(&self, name: &str) -> ErrorData {
         let known: Vec<String> = self.tool_router.map.keys().map(ToString::to_string).collect();
         let near = near_matches(name, &known);
         let hint = if near.is_empty() {
-            "tools/list names them".to_owned()
+            "see tools/list".to_owned()
         } else {
             format!("did you mean {}?", near.join(" or "))
         };
-        ErrorData::invalid_params(format!("there is no tool `{}`; {hint}", printable(name)), None)
+        ErrorData::invalid_params(format!("unknown tool `{}`; {hint}", printable(name)), None)
     }
 
-    /// Waits until the server ends.
-    pub(crate) async fn ended(&self) {
-        self.ends.cancelled().await;
+    /// Resolves on shutdown.
+    pub(crate) async fn shutdown_requested(&self) {
+        self.shutdown.cancelled().await;
     }
 
-    /// Runs one operation of the engine, which blocks, where blocking is allowed. When the server ends, the caller
-    /// hears so at once; the operation ends with the process.
+    /// Runs a blocking engine operation on a blocking thread. On shutdown it returns an error at once, and the operation
+    /// ends with the process.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        if self.ends.is_cancelled() {
-            return Err(cut_short());
+        if self.shutdown.is_cancelled() {
+            return Err(shutdown_error());
         }
         let engine = self.engine.clone();
         let done = tokio::select! {
             biased;
             done = tokio::task::spawn_blocking(move || work(&engine)) => done,
-            () = self.ended() => return Err(cut_short()),
+            () = self.shutdown_requested() => return Err(shutdown_error()),
         };
         done.unwrap_or_else(|error| {
-            tracing::error!(%error, "an operation of the engine did not end");
+            tracing::error!(%error, "an engine operation panicked");
             Err(Error::new(
                 Kind::Io,
-                format!("Lisa failed inside: {error}"),
-                "call again; doctor checks the rest",
+                format!("internal error: {error}"),
+                "call again; doctor checks the installation",
             ))
         })
     }
 }
 
-fn cut_short() -> Error {
+fn shutdown_error() -> Error {
     Error::new(
         Kind::Cancelled,
-        "the server ended before this was done",
-        "look at the session before you call again: part of it may have happened",
+        "the server shut down before this call finished",
+        "check the session before you call again: the call may have been carried out in part",
     )
 }
 
@@ -157,21 +157,18 @@ impl ServerHandler for Lisa {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.tool_router.has_route(&request.name) {
-            return Err(self.no_such_tool(&request.name));
+            return Err(self.unknown_tool(&request.name));
         }
         self.tool_router.call(ToolCallContext::new(self, request, context)).await
     }
 
-    /// Whatever no other method is for.
+    /// Handles unknown methods.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let message = format!(
-            "there is no method `{}`; tools/list names what can be called",
-            printable(&request.method)
-        );
+        let message = format!("unknown method `{}`; see tools/list", printable(&request.method));
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
@@ -223,13 +220,13 @@ impl ServerHandler for Lisa {
         resources::complete(self, &request).await
     }
 
-    /// How clients before 2026-07-28 subscribe; newer ones `listen`.
+    /// Subscribes a client of a protocol version before 2026-07-28. Newer clients call `listen`.
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        resources::Uri::parse(&request.uri)?;
+        resources::ResourceUri::parse(&request.uri)?;
         self.subscriptions.add(&self.hub, request.uri, context.peer);
         Ok(())
     }
@@ -246,18 +243,17 @@ impl ServerHandler for Lisa {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::new();
         accepted.resources_list_changed = requested.resources_list_changed;
-        accepted.resource_subscriptions = requested
-            .resource_subscriptions
-            .as_ref()
-            .map(|uris| uris.iter().filter(|uri| resources::Uri::parse(uri).is_ok()).cloned().collect());
+        accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(|uris| {
+            uris.iter().filter(|uri| resources::ResourceUri::parse(uri).is_ok()).cloned().collect()
+        });
         Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         tokio::select! {
             () = crate::subscriptions::listen(&self.hub, &context) => {}
-            () = self.gone.cancelled() => {}
-            () = self.ended() => {}
+            () = self.disconnected.cancelled() => {}
+            () = self.shutdown_requested() => {}
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
-//! The protocol over standard input and output: one message per line.
+//! The stdio transport: one message per line.
 //!
-//! This replaces the library's own transport, which gives no reply to what it cannot read. All writing is done by one
-//! task, so a reply is never torn by a read that is given up half-way, and whoever closes standard output ends the
-//! server.
+//! It replaces rmcp's own transport, which doesn't reply to malformed messages (see `rpc`). One task does all the
+//! writing, so cancelling a read never truncates a reply, and closing standard output ends the server.
 
-use crate::rpc::{self, Fault};
+use crate::rpc::{self, RpcError};
 use rmcp::{
     RoleServer,
     model::JsonRpcMessage,
@@ -19,38 +18,38 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What a pipe holds on Linux.
-const BUFFER: usize = 64 << 10;
+/// The capacity of a pipe on Linux.
+const READ_BUFFER: usize = 64 << 10;
 
-/// Lines that may wait for a client that does not read.
-const WAITING: usize = 64;
+/// Maximum number of lines queued for a client that doesn't read.
+const QUEUED_LINES: usize = 64;
 
-/// The two pipes to a client.
-pub(crate) struct Pipes<R> {
-    lines: Lines<R>,
+/// The transport to a client over two pipes.
+pub(crate) struct StdioTransport<R> {
+    lines: LineReader<R>,
     /// `None` once closed.
     out: Option<mpsc::Sender<Vec<u8>>>,
-    /// An error reply that is not yet on its way: `receive` may be given up at any time.
+    /// An error reply that has not been sent yet. Kept here because `receive` may be cancelled at any time.
     reply: Option<Vec<u8>>,
-    /// Whether there was a request. Before the first one the library takes anything else for a broken client.
-    asked: bool,
-    gone: CancellationToken,
+    /// Whether a request has arrived. Before the first request, rmcp treats any other message as a protocol error.
+    seen_request: bool,
+    disconnected: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> Pipes<R> {
-    /// The transport, and the task that writes: it ends when everything is written and nobody can say more. `gone` is
-    /// raised when the client has closed either pipe.
-    pub(crate) fn new<W>(reader: R, writer: W, gone: CancellationToken) -> (Self, JoinHandle<()>)
+impl<R: AsyncRead + Unpin> StdioTransport<R> {
+    /// Creates the transport and the writer task, which ends when all replies are written. `disconnected` is cancelled when the
+    /// client closes either pipe.
+    pub(crate) fn new<W>(reader: R, writer: W, disconnected: CancellationToken) -> (Self, JoinHandle<()>)
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (out, lines) = mpsc::channel(WAITING);
-        let written = tokio::spawn(write(writer, lines));
-        let lines = Lines::new(reader, rpc::MAX_MESSAGE);
-        (Self { lines, out: Some(out), reply: None, asked: false, gone }, written)
+        let (out, lines) = mpsc::channel(QUEUED_LINES);
+        let written = tokio::spawn(write_lines(writer, lines));
+        let lines = LineReader::new(reader, rpc::MAX_MESSAGE);
+        (Self { lines, out: Some(out), reply: None, seen_request: false, disconnected }, written)
     }
 
-    /// The next message, `None` at the end. May be given up and called again without losing anything.
+    /// The next message, or `None` at the end. Cancel-safe.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let out = self.out.clone()?;
         loop {
@@ -67,24 +66,24 @@ impl<R: AsyncRead + Unpin> Pipes<R> {
             let read = match line {
                 Line::Whole(bytes) if bytes.trim_ascii().is_empty() => continue,
                 Line::Whole(bytes) => rpc::read(&bytes),
-                Line::TooLong => Err(Box::new(Fault::too_long(self.lines.most))),
+                Line::TooLong => Err(Box::new(RpcError::too_long(self.lines.max_len))),
             };
             match read {
                 Ok(message) => {
-                    self.asked |= matches!(message, JsonRpcMessage::Request(_));
-                    if self.asked {
+                    self.seen_request |= matches!(message, JsonRpcMessage::Request(_));
+                    if self.seen_request {
                         return Some(message);
                     }
-                    tracing::debug!("ignored what came before the first request");
+                    tracing::debug!("ignored a message before the first request");
                 }
-                Err(fault) if fault.wants_reply => self.reply = line_of(&fault.reply()).ok(),
-                Err(fault) => tracing::debug!(why = fault.why(), "ignored a message"),
+                Err(error) if error.wants_reply => self.reply = to_line(&error.reply()).ok(),
+                Err(error) => tracing::debug!(why = error.message(), "ignored a message"),
             }
         }
     }
 }
 
-impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Pipes<R> {
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for StdioTransport<R> {
     type Error = io::Error;
 
     fn send(
@@ -94,14 +93,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Pipes<R> {
         let out = self.out.clone();
         async move {
             let out = out.ok_or(io::ErrorKind::NotConnected)?;
-            out.send(line_of(&message)?).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+            out.send(to_line(&message)?).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let message = self.next().await;
         if message.is_none() {
-            self.gone.cancel();
+            self.disconnected.cancel();
         }
         message
     }
@@ -112,55 +111,60 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Pipes<R> {
     }
 }
 
-fn line_of(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
+fn to_line(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }
 
-async fn write(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
+async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = lines.recv().await {
         let written = async {
             writer.write_all(&line).await?;
             writer.flush().await
         };
         if let Err(error) = written.await {
-            tracing::info!(%error, "the client reads no more");
+            tracing::info!(%error, "the client closed its end");
             return;
         }
     }
 }
 
-/// What was read.
+/// A line of input.
 #[derive(Debug, PartialEq)]
 enum Line {
-    /// Without its end.
+    /// A complete line, without the newline.
     Whole(Vec<u8>),
-    /// The rest of it is skipped.
+    /// A line above the limit; the rest of it is skipped.
     TooLong,
 }
 
-/// Lines of a stream, of which none takes more memory than it may.
-struct Lines<R> {
+/// Reads lines with a limit on their length.
+struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
-    most: usize,
-    /// Whether what comes up to the next end of a line belongs to one that was too long.
-    skips: bool,
+    max_len: usize,
+    /// Whether bytes up to the next newline belong to a line that was too long.
+    skipping: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
-    fn new(reader: R, most: usize) -> Self {
-        Self { reader: BufReader::with_capacity(BUFFER, reader), line: Vec::new(), most, skips: false }
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    fn new(reader: R, max_len: usize) -> Self {
+        Self {
+            reader: BufReader::with_capacity(READ_BUFFER, reader),
+            line: Vec::new(),
+            max_len,
+            skipping: false,
+        }
     }
 
-    /// The next line, `None` at the end. May be given up and called again: what was read is kept here.
+    /// The next line, or `None` at the end. Cancel-safe: a partial line is kept in `self`.
     async fn next(&mut self) -> Option<Line> {
         loop {
             let read = match self.reader.fill_buf().await {
                 Ok(read) => read,
                 Err(error) => {
-                    tracing::warn!(%error, "standard input cannot be read");
+                    tracing::warn!(%error, "cannot read standard input");
                     return None;
                 }
             };
@@ -170,16 +174,16 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             let end = read.iter().position(|byte| *byte == b'\n');
             let part = &read[..end.unwrap_or(read.len())];
-            let fits = !self.skips && self.line.len() + part.len() <= self.most;
+            let fits = !self.skipping && self.line.len() + part.len() <= self.max_len;
             if fits {
                 self.line.extend_from_slice(part);
             }
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
-            let was_told = std::mem::replace(&mut self.skips, !fits && end.is_none());
+            let was_reported = std::mem::replace(&mut self.skipping, !fits && end.is_none());
             if !fits {
                 self.line = Vec::new();
-                if !was_told {
+                if !was_reported {
                     return Some(Line::TooLong);
                 }
             } else if end.is_some() {
@@ -193,8 +197,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
-    async fn lines(input: &[u8], most: usize) -> Vec<Line> {
-        let mut lines = Lines::new(input, most);
+    async fn lines(input: &[u8], max_len: usize) -> Vec<Line> {
+        let mut lines = LineReader::new(input, max_len);
         let mut found = Vec::new();
         while let Some(line) = lines.next().await {
             found.push(line);
@@ -213,19 +217,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_line_is_told_once_and_the_next_one_is_whole() {
+    async fn a_long_line_is_reported_once_and_the_next_one_is_read() {
         assert_eq!(lines(b"12345\n123456\n1\n", 5).await, [whole("12345"), Line::TooLong, whole("1")]);
-        let mut input = vec![b'x'; 5 * BUFFER];
+        let mut input = vec![b'x'; 5 * READ_BUFFER];
         input.extend_from_slice(b"\nnext\n");
         assert_eq!(lines(&input, 10).await, [Line::TooLong, whole("next")]);
-        input.truncate(5 * BUFFER);
-        assert_eq!(lines(&input, 2 * BUFFER).await, [Line::TooLong], "one that never ends");
+        input.truncate(5 * READ_BUFFER);
+        assert_eq!(lines(&input, 2 * READ_BUFFER).await, [Line::TooLong], "without a newline");
     }
 
     #[tokio::test]
-    async fn a_read_that_was_given_up_goes_on_where_it_was() {
+    async fn a_cancelled_read_keeps_the_partial_line() {
         let (mut client, server) = tokio::io::duplex(64);
-        let mut lines = Lines::new(server, 100);
+        let mut lines = LineReader::new(server, 100);
         client.write_all(b"half a ").await.unwrap();
         assert!(tokio::time::timeout(std::time::Duration::from_millis(1), lines.next()).await.is_err());
         client.write_all(b"line\n").await.unwrap();
@@ -233,16 +237,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_no_more_is_gone() {
+    async fn a_client_that_closes_its_end_counts_as_disconnected() {
         let (_input, reader) = tokio::io::duplex(64);
         let (output, writer) = tokio::io::duplex(64);
-        let gone = CancellationToken::new();
-        let (mut pipes, written) = Pipes::new(reader, writer, gone.clone());
+        let disconnected = CancellationToken::new();
+        let (mut transport, written) = StdioTransport::new(reader, writer, disconnected.clone());
         drop(output);
         let reply = JsonRpcMessage::error(rmcp::ErrorData::internal_error("x", None), None);
-        let _ = pipes.send(reply).await;
+        let _ = transport.send(reply).await;
         written.await.unwrap();
-        assert!(pipes.receive().await.is_none());
-        assert!(gone.is_cancelled());
+        assert!(transport.receive().await.is_none());
+        assert!(disconnected.is_cancelled());
     }
 }

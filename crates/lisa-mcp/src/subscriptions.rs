@@ -1,9 +1,9 @@
-//! Telling clients that a resource changed, in both eras of the protocol.
+//! Resource change notifications, for clients of old and new protocol versions.
 //!
-//! One thread follows the engine's journal while anybody listens, and ends when nobody does. Clients of 2026-07-28
-//! open a `subscriptions/listen` stream, older ones subscribe resource by resource.
+//! One thread follows the engine's journal as long as there are subscribers. Clients of 2026-07-28 open a
+//! `subscriptions/listen` stream; older clients subscribe to each resource.
 
-use crate::resources::Uri;
+use crate::resources::ResourceUri;
 use lisa_engine::{
     api::{Event, EventKind, WatchRequest},
     engine::Engine,
@@ -22,67 +22,67 @@ use std::{
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
-/// How long the thread listens to the journal before it looks whether anybody is left.
-const TURN: Duration = Duration::from_millis(250);
+/// How often the thread checks whether there are subscribers left.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long the thread rests after the journal could not be followed.
-const REST: Duration = Duration::from_secs(2);
+/// Delay before a retry if the journal can't be followed.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// Events that one slow client may be behind before it is told that everything changed.
-const BACKLOG: usize = 256;
+/// How many events a slow client may lag behind. Beyond that, it gets a notification that everything changed.
+const MAX_LAG: usize = 256;
 
-/// The journal, followed once for all clients.
+/// Broadcasts journal events to all clients.
 #[derive(Debug)]
-pub struct Hub {
+pub struct EventHub {
     engine: Engine,
-    /// The running thread's channel; empty while nobody listens.
+    /// The channel of the running thread; `None` without subscribers.
     sender: Mutex<Option<broadcast::Sender<Event>>>,
 }
 
-impl Hub {
-    /// A hub that follows nothing yet.
+impl EventHub {
+    /// A hub without subscribers.
     pub fn new(engine: Engine) -> Self {
         Self { engine, sender: Mutex::default() }
     }
 
-    /// Events from now on.
+    /// Subscribes to events from now on.
     pub fn listen(self: &Arc<Self>) -> broadcast::Receiver<Event> {
         let mut slot = locked(&self.sender);
         if let Some(sender) = slot.as_ref() {
             return sender.subscribe();
         }
-        let (sender, receiver) = broadcast::channel(BACKLOG);
+        let (sender, receiver) = broadcast::channel(MAX_LAG);
         *slot = Some(sender.clone());
         let hub = self.clone();
         let thread = std::thread::Builder::new().name("lisa-journal".to_owned());
         if let Err(error) = thread.spawn(move || hub.follow(&sender)) {
-            tracing::warn!(%error, "the journal can not be followed");
+            tracing::warn!(%error, "the journal cannot be followed");
             *slot = None;
         }
         receiver
     }
 
     fn follow(&self, sender: &broadcast::Sender<Event>) {
-        while !self.ends(sender) {
+        while !self.release_if_unused(sender) {
             let mut watch = match self.engine.watch(&WatchRequest::default()) {
                 Ok(watch) => watch,
                 Err(error) => {
-                    tracing::warn!(%error, "the journal can not be followed");
-                    std::thread::sleep(REST);
+                    tracing::warn!(%error, "the journal cannot be followed");
+                    std::thread::sleep(RETRY_DELAY);
                     continue;
                 }
             };
-            while !self.ends(sender) {
-                match watch.next(TURN) {
+            while !self.release_if_unused(sender) {
+                match watch.next(POLL_INTERVAL) {
                     Ok(Some(event)) => {
                         let _ = sender.send(event);
                     }
                     Ok(None) => {}
                     Err(error) => {
                         if error.kind() != Kind::Cancelled {
-                            tracing::warn!(%error, "the journal could not be read on");
+                            tracing::warn!(%error, "reading the journal failed");
                         }
-                        std::thread::sleep(TURN);
+                        std::thread::sleep(POLL_INTERVAL);
                         break;
                     }
                 }
@@ -90,8 +90,8 @@ impl Hub {
         }
     }
 
-    /// Whether nobody listens any more; if so the slot is free for another thread.
-    fn ends(&self, sender: &broadcast::Sender<Event>) -> bool {
+    /// Whether there are no subscribers left; then also frees the slot for another thread.
+    fn release_if_unused(&self, sender: &broadcast::Sender<Event>) -> bool {
         let mut slot = locked(&self.sender);
         match slot.as_ref() {
             Some(current) if current.same_channel(sender) && sender.receiver_count() > 0 => false,
@@ -104,7 +104,7 @@ impl Hub {
     }
 }
 
-/// What a burst of events changed.
+/// The changes of a batch of events.
 #[derive(Debug, Default)]
 struct Changes {
     everything: bool,
@@ -112,7 +112,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// The next events, all that are there at once; `None` when there will be no more.
+    /// Waits for the next event and takes all that are available. `None` if the channel is closed.
     async fn next(receiver: &mut broadcast::Receiver<Event>) -> Option<Self> {
         let mut changes = Self::default();
         match receiver.recv().await {
@@ -126,12 +126,13 @@ impl Changes {
         Some(changes)
     }
 
-    fn touch(&self, uri: &str) -> bool {
+    fn affect(&self, uri: &str) -> bool {
         self.everything
-            || Uri::parse(uri).is_ok_and(|uri| self.events.iter().any(|event| uri.is_changed_by(event)))
+            || ResourceUri::parse(uri)
+                .is_ok_and(|uri| self.events.iter().any(|event| uri.is_changed_by(event)))
     }
 
-    fn touch_the_list(&self) -> bool {
+    fn affect_list(&self) -> bool {
         self.everything
             || self
                 .events
@@ -140,8 +141,8 @@ impl Changes {
     }
 }
 
-/// Serves one `subscriptions/listen` stream until it is closed.
-pub(crate) async fn listen(hub: &Arc<Hub>, context: &SubscriptionContext) {
+/// Serves a `subscriptions/listen` stream until it's closed.
+pub(crate) async fn listen(hub: &Arc<EventHub>, context: &SubscriptionContext) {
     let mut receiver = hub.listen();
     let accepted = context.accepted().clone();
     let uris = accepted.resource_subscriptions.unwrap_or_default();
@@ -152,12 +153,12 @@ pub(crate) async fn listen(hub: &Arc<Hub>, context: &SubscriptionContext) {
         };
         let Some(changes) = changes else { return };
         if accepted.resources_list_changed == Some(true)
-            && changes.touch_the_list()
+            && changes.affect_list()
             && context.sink().notify_resource_list_changed().await.is_err()
         {
             return;
         }
-        for uri in uris.iter().filter(|uri| changes.touch(uri)) {
+        for uri in uris.iter().filter(|uri| changes.affect(uri)) {
             if context.sink().notify_resource_updated(uri.clone()).await.is_err() {
                 return;
             }
@@ -165,45 +166,45 @@ pub(crate) async fn listen(hub: &Arc<Hub>, context: &SubscriptionContext) {
     }
 }
 
-/// The subscriptions of one client of the older era. They end with it.
+/// The subscriptions of a client with an older protocol version. They end when it disconnects.
 #[derive(Debug, Default)]
-pub struct Subscriptions(Mutex<Older>);
+pub struct Subscriptions(Mutex<LegacyState>);
 
 #[derive(Debug, Default)]
-struct Older {
+struct LegacyState {
     uris: Arc<Mutex<BTreeSet<String>>>,
-    /// Ends the task that tells the client; there is one while there are subscriptions.
-    teller: Option<CancellationToken>,
+    /// Cancels the task that notifies the client. `Some` while there are subscriptions.
+    notifier: Option<CancellationToken>,
 }
 
-impl Drop for Older {
+impl Drop for LegacyState {
     fn drop(&mut self) {
-        if let Some(teller) = &self.teller {
-            teller.cancel();
+        if let Some(notifier) = &self.notifier {
+            notifier.cancel();
         }
     }
 }
 
 impl Subscriptions {
-    pub(crate) fn add(&self, hub: &Arc<Hub>, uri: String, peer: Peer<RoleServer>) {
-        let mut older = locked(&self.0);
-        locked(&older.uris).insert(uri);
-        if older.teller.is_none() {
-            let ends = CancellationToken::new();
-            older.teller = Some(ends.clone());
-            tokio::spawn(tell(hub.listen(), older.uris.clone(), ends, peer));
+    pub(crate) fn add(&self, hub: &Arc<EventHub>, uri: String, peer: Peer<RoleServer>) {
+        let mut legacy = locked(&self.0);
+        locked(&legacy.uris).insert(uri);
+        if legacy.notifier.is_none() {
+            let cancel = CancellationToken::new();
+            legacy.notifier = Some(cancel.clone());
+            tokio::spawn(notify(hub.listen(), legacy.uris.clone(), cancel, peer));
         }
     }
 
     pub(crate) fn remove(&self, uri: &str) {
-        let mut older = locked(&self.0);
+        let mut legacy = locked(&self.0);
         let none_left = {
-            let mut uris = locked(&older.uris);
+            let mut uris = locked(&legacy.uris);
             uris.remove(uri);
             uris.is_empty()
         };
-        if none_left && let Some(teller) = older.teller.take() {
-            teller.cancel();
+        if none_left && let Some(notifier) = legacy.notifier.take() {
+            notifier.cancel();
         }
     }
 }
@@ -212,21 +213,21 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells an older client about changes until it is gone or has no subscription left.
-async fn tell(
+/// Notifies an older client of changes until it disconnects or has no subscriptions left.
+async fn notify(
     mut receiver: broadcast::Receiver<Event>,
     uris: Arc<Mutex<BTreeSet<String>>>,
-    ends: CancellationToken,
+    cancel: CancellationToken,
     peer: Peer<RoleServer>,
 ) {
     loop {
         let changes = tokio::select! {
-            () = ends.cancelled() => return,
+            () = cancel.cancelled() => return,
             changes = Changes::next(&mut receiver) => changes,
         };
         let Some(changes) = changes else { return };
-        let wanted: Vec<String> = locked(&uris).iter().filter(|uri| changes.touch(uri)).cloned().collect();
-        if changes.touch_the_list() && peer.notify_resource_list_changed().await.is_err() {
+        let wanted: Vec<String> = locked(&uris).iter().filter(|uri| changes.affect(uri)).cloned().collect();
+        if changes.affect_list() && peer.notify_resource_list_changed().await.is_err() {
             return;
         }
         for uri in wanted {
@@ -240,7 +241,7 @@ async fn tell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lisa_engine::words::{StateName, Status};
+    use lisa_engine::api::words::{StateName, Status};
 
     fn changes(session: &str, event: EventKind) -> Changes {
         let event = Event {
@@ -258,22 +259,22 @@ mod tests {
     }
 
     #[test]
-    fn an_event_touches_its_session_and_the_list_of_all() {
+    fn an_event_changes_its_session_and_the_list_of_sessions() {
         let changes = changes("a", EventKind::Transition);
-        assert!(changes.touch("lisa://sessions"));
-        assert!(changes.touch("lisa://session/a/screen"));
-        assert!(!changes.touch("lisa://session/b/screen"));
-        assert!(!changes.touch_the_list());
+        assert!(changes.affect("lisa://sessions"));
+        assert!(changes.affect("lisa://session/a/screen"));
+        assert!(!changes.affect("lisa://session/b/screen"));
+        assert!(!changes.affect_list());
     }
 
     #[test]
     fn a_new_session_changes_the_list_of_resources() {
-        assert!(changes("a", EventKind::Spawned).touch_the_list());
+        assert!(changes("a", EventKind::Spawned).affect_list());
     }
 
     #[test]
-    fn a_client_that_fell_behind_is_told_that_everything_changed() {
+    fn a_client_that_lags_behind_is_told_that_everything_changed() {
         let changes = Changes { everything: true, events: Vec::new() };
-        assert!(changes.touch("lisa://session/b/screen") && changes.touch_the_list());
+        assert!(changes.affect("lisa://session/b/screen") && changes.affect_list());
     }
 }

@@ -1,4 +1,4 @@
-//! The bearer token that HTTP clients must show.
+//! The bearer token for HTTP clients.
 
 use crate::log;
 use lisa_engine::{
@@ -14,25 +14,25 @@ use std::{
     time::Duration,
 };
 
-/// The variable that may hold the token. It is never passed on to a session.
-pub const VARIABLE: &str = "LISA_MCP_TOKEN";
+/// The environment variable with the token. It's never passed to a session.
+pub const ENV_VAR: &str = "LISA_MCP_TOKEN";
 
-/// What a made token is kept as, in the state directory.
-const FILE: &str = "mcp-token";
+/// File name of the generated token in the state directory.
+const FILE_NAME: &str = "mcp-token";
 
-/// Held while the kept token is read or made.
-const LOCK: &str = "mcp-token.lock";
+/// Lock file held while the generated token is read or created.
+const LOCK_NAME: &str = "mcp-token.lock";
 
-/// Reading or writing one small file takes far less.
-const LOCK_LIMIT: Duration = Duration::from_secs(5);
+/// Timeout for the lock. Reading or writing one small file takes far less.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Shorter ones can be guessed.
-const LEAST: usize = 16;
+/// Minimum length. Shorter tokens can be guessed.
+const MIN_LENGTH: usize = 16;
 
-/// What is longer was not meant as a token.
-const MOST: usize = 4096;
+/// Maximum length. Anything longer isn't a token.
+const MAX_LENGTH: usize = 4096;
 
-/// A secret that is compared in constant time and never shown.
+/// A secret that is compared in constant time and never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -42,33 +42,33 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// A token, and the file it is kept in where there is one to tell the user about.
+/// A token and the file it came from.
 #[derive(Debug)]
-pub struct Found {
+pub struct LoadedToken {
     /// The token.
     pub token: Token,
-    /// Where it is kept.
+    /// The file to tell the user about; `None` if the token is from the environment.
     pub file: Option<PathBuf>,
 }
 
 impl Token {
-    /// Takes a secret that is long enough to be one.
+    /// Validates a token.
     pub fn new(text: &str) -> Result<Self> {
         let text = text.trim();
-        if !(LEAST..=MOST).contains(&text.len()) || !text.chars().all(|c| c.is_ascii_graphic()) {
+        if !(MIN_LENGTH..=MAX_LENGTH).contains(&text.len()) || !text.chars().all(|c| c.is_ascii_graphic()) {
             return Err(Error::new(
                 Kind::InvalidConfig,
                 format!(
-                    "the bearer token must have at least {LEAST} printable characters, at most {MOST}, and no spaces"
+                    "the bearer token must have at least {MIN_LENGTH} and at most {MAX_LENGTH} printable characters, and no spaces"
                 ),
-                "make one with `openssl rand -hex 32`, or leave it out to have one made",
+                "generate one with `openssl rand -hex 32`, or leave it out and Lisa generates one",
             ));
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// Whether an `Authorization` header shows this token. Takes the same time wherever the first difference is.
-    pub fn is_shown_by(&self, header: Option<&[u8]>) -> bool {
+    /// Whether an `Authorization` header contains this token. Constant-time comparison.
+    pub fn matches_header(&self, header: Option<&[u8]>) -> bool {
         let Some(header) = header else { return false };
         let Some((scheme, given)) = header.split_at_checked(7) else { return false };
         let known = self.0.as_bytes();
@@ -79,54 +79,55 @@ impl Token {
     }
 }
 
-/// The token from a file, from the variable, or one that is made once and kept in the state directory.
-pub fn find(file: Option<&Path>, variable: Option<&str>, state_dir: &Path) -> Result<Found> {
+/// The token from a file, from the environment, or generated once and kept in the state directory.
+pub fn load(file: Option<&Path>, variable: Option<&str>, state_dir: &Path) -> Result<LoadedToken> {
     if let Some(path) = file {
-        return Ok(Found { token: given(path)?, file: Some(path.to_owned()) });
+        return Ok(LoadedToken { token: read_user_token(path)?, file: Some(path.to_owned()) });
     }
     if let Some(text) = variable {
-        return Ok(Found { token: Token::new(text)?, file: None });
+        return Ok(LoadedToken { token: Token::new(text)?, file: None });
     }
-    let path = state_dir.join(FILE);
-    Ok(Found { token: kept(state_dir, &path)?, file: Some(path) })
+    let path = state_dir.join(FILE_NAME);
+    Ok(LoadedToken { token: load_or_generate(state_dir, &path)?, file: Some(path) })
 }
 
-/// The token in a file of the user's, which is only ever read.
-fn given(path: &Path) -> Result<Token> {
-    let advice = "write a token of 16 characters or more into it, or leave --token-file out to have one made";
+/// Reads the user's own token file, which Lisa never writes.
+fn read_user_token(path: &Path) -> Result<Token> {
+    let advice =
+        "write a token of at least 16 characters into it, or leave out --token-file and Lisa generates one";
     let cannot_read = |why: String| {
-        let what = format!("the token file {} cannot be read: {why}", path.display());
+        let what = format!("cannot read the token file {}: {why}", path.display());
         Error::new(Kind::InvalidConfig, what, advice)
     };
-    let bytes = read(path)?.ok_or_else(|| cannot_read("there is no such file".to_owned()))?;
+    let bytes = read_private_file(path)?.ok_or_else(|| cannot_read("there is no such file".to_owned()))?;
     Token::new(std::str::from_utf8(&bytes).map_err(|error| cannot_read(error.to_string()))?)
 }
 
-/// The token that Lisa keeps. One that cannot be used (a crash may leave an empty file) is replaced; of servers that
-/// start together one makes it, and the others read it.
-fn kept(state_dir: &Path, path: &Path) -> Result<Token> {
+/// Loads the generated token, or creates it. An unusable token (a crash may leave an empty file) is replaced. The lock
+/// prevents a race: of several servers that start at once, one creates the token and the others read it.
+fn load_or_generate(state_dir: &Path, path: &Path) -> Result<Token> {
     disk::private_dir(state_dir)?;
-    let _lock = Lock::take(&state_dir.join(LOCK), LOCK_LIMIT)?;
-    let left = read(path)?;
+    let _lock = Lock::take(&state_dir.join(LOCK_NAME), LOCK_TIMEOUT)?;
+    let left = read_private_file(path)?;
     if let Some(token) = left.as_deref().and_then(|bytes| Token::new(std::str::from_utf8(bytes).ok()?).ok()) {
         return Ok(token);
     }
     let text = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
     disk::write_atomic(path, format!("{text}\n").as_bytes())?;
     if left.is_some() {
-        log::say(&format!(
-            "the token in {} was empty or damaged and has been replaced: clients must read it again",
+        log::notice(&format!(
+            "the token in {} was empty or malformed and has been replaced; clients must read it again",
             path.display()
         ));
     }
     Ok(Token(text))
 }
 
-/// The bytes of a token file that is this user's alone; `None` where there is none. Never waits: a fifo is refused
-/// before and after it is opened.
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+/// Reads a token file that only this user can access; `None` if it doesn't exist. Never blocks: a FIFO is rejected
+/// before and after opening.
+fn read_private_file(path: &Path) -> Result<Option<Vec<u8>>> {
     let user = rustix::process::geteuid().as_raw();
-    let check = |facts: &fs::Metadata| match fault(facts, user) {
+    let check = |facts: &fs::Metadata| match untrusted_reason(facts, user) {
         Some((what, hint)) => {
             let what = format!("the token file {} {what}", path.display());
             Err(Error::new(Kind::NotAllowed, what, hint))
@@ -144,13 +145,13 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
     check(&file.metadata().map_err(failed)?)?;
     let mut bytes = Vec::new();
-    file.take(MOST as u64 + 2).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_LENGTH as u64 + 2).read_to_end(&mut bytes).map_err(failed)?;
     Ok(Some(bytes))
 }
 
-/// Why a token file cannot be trusted, and what to do about it.
-fn fault(facts: &fs::Metadata, user: u32) -> Option<(String, &'static str)> {
-    let replace = "remove it and start again to have one made, or name another with --token-file";
+/// Why a token file can't be trusted, and how to fix it.
+fn untrusted_reason(facts: &fs::Metadata, user: u32) -> Option<(String, &'static str)> {
+    let replace = "remove it and restart to generate a new one, or pass another with --token-file";
     if facts.is_symlink() {
         Some(("is a symbolic link, which is not followed".to_owned(), replace))
     } else if !facts.is_file() {
@@ -158,7 +159,7 @@ fn fault(facts: &fs::Metadata, user: u32) -> Option<(String, &'static str)> {
     } else if facts.uid() != user {
         Some((format!("belongs to another user (uid {})", facts.uid()), replace))
     } else if facts.mode() & 0o077 != 0 {
-        Some(("can be read by others".to_owned(), "make it yours alone with `chmod 600`"))
+        Some(("can be read by others".to_owned(), "make it private with `chmod 600`"))
     } else {
         None
     }
@@ -170,54 +171,54 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn only_the_whole_token_is_accepted() {
+    fn only_the_exact_token_is_accepted() {
         let token = Token::new("0123456789abcdef").unwrap();
-        assert!(token.is_shown_by(Some(b"Bearer 0123456789abcdef")));
-        assert!(token.is_shown_by(Some(b"bearer 0123456789abcdef")));
+        assert!(token.matches_header(Some(b"Bearer 0123456789abcdef")));
+        assert!(token.matches_header(Some(b"bearer 0123456789abcdef")));
         for wrong in
             ["Bearer 0123456789abcdeF", "Bearer 0123456789abcde", "Basic 0123456789abcdef", "", "Bearer "]
         {
-            assert!(!token.is_shown_by(Some(wrong.as_bytes())), "{wrong}");
+            assert!(!token.matches_header(Some(wrong.as_bytes())), "{wrong}");
         }
-        assert!(!token.is_shown_by(None));
+        assert!(!token.matches_header(None));
     }
 
     #[test]
-    fn a_token_is_made_once_and_is_the_users_alone() {
+    fn a_token_is_generated_once_with_private_permissions() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
-        let first = find(None, None, &state).unwrap();
+        let first = load(None, None, &state).unwrap();
         let path = first.file.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(find(None, None, &state).unwrap().token, first.token);
+        assert_eq!(load(None, None, &state).unwrap().token, first.token);
     }
 
     #[test]
-    fn a_token_that_others_can_read_is_refused() {
+    fn a_token_file_that_others_can_read_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         fs::write(&path, "0123456789abcdef").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let error = find(Some(&path), None, dir.path()).unwrap_err();
+        let error = load(Some(&path), None, dir.path()).unwrap_err();
         assert!(error.to_string().contains("can be read by others"), "{error}");
     }
 
     #[test]
-    fn a_file_of_another_user_is_refused_with_advice() {
+    fn a_token_file_of_another_user_is_rejected_with_a_hint() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t");
         fs::write(&path, "0123456789abcdef").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let facts = fs::symlink_metadata(&path).unwrap();
-        assert_eq!(fault(&facts, facts.uid()), None);
-        let (what, hint) = fault(&facts, facts.uid() + 1).unwrap();
+        assert_eq!(untrusted_reason(&facts, facts.uid()), None);
+        let (what, hint) = untrusted_reason(&facts, facts.uid() + 1).unwrap();
         assert!(what.contains("another user") && hint.contains("remove it"), "{what}; {hint}");
     }
 
     #[test]
-    fn a_short_token_is_refused_and_none_is_ever_shown() {
-        assert!(find(None, Some("short"), Path::new("/nowhere")).is_err());
+    fn a_short_token_is_rejected_and_debug_output_hides_tokens() {
+        assert!(load(None, Some("short"), Path::new("/nowhere")).is_err());
         assert_eq!(format!("{:?}", Token::new("0123456789abcdef").unwrap()), "Token(…)");
     }
 }

@@ -1,12 +1,12 @@
-//! How the server ends: within a second of its client or a signal, with an answer for every call in flight, and with
-//! nothing left.
+//! Shutdown: the server exits within a second of a disconnect or a signal, replies to every call in flight, and leaves
+//! no processes behind.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
 use common::{
-    Client, World, ends_within,
+    Client, Sandbox, ends_within,
     http::{Server, hello, modern},
 };
 use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
@@ -19,13 +19,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the end may take.
+/// Timeout for the exit.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Ends a server.
+/// A way to shut down a server.
 type End = fn(&mut Client);
 
-/// Every way to end a server that speaks over pipes.
+/// All ways to shut down a stdio server.
 const WAYS: [(&str, End); 3] = [
     ("standard input is closed", Client::hang_up),
     ("SIGTERM", |client| signal(&client.child, Signal::TERM)),
@@ -40,15 +40,15 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid(child), signal).unwrap();
 }
 
-/// A server in a process group of its own, so that what it leaves can be found.
+/// Starts a server in its own process group, so that leftover processes can be found.
 fn start() -> Client {
-    let world = World::new();
-    let mut command = world.command();
-    command.process_group(0).stderr(std::fs::File::create(world.path().join("log")).unwrap());
-    Client::of(command, world).greet()
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command();
+    command.process_group(0).stderr(std::fs::File::create(sandbox.path().join("log")).unwrap());
+    Client::of(command, sandbox).greet()
 }
 
-/// The server ends by itself, in time, without a panic and without leaving a process.
+/// Asserts that the server exits in time, without a panic and without leftover processes.
 #[track_caller]
 fn assert_ends(client: &mut Client, how: &str) {
     let group = pid(&client.child);
@@ -56,20 +56,20 @@ fn assert_ends(client: &mut Client, how: &str) {
     assert_eq!(ends_within(&mut client.child, SECOND), Some(0), "{how}");
     assert!(began.elapsed() < SECOND, "{how}: {:?}", began.elapsed());
     assert!(test_kill_process_group(group).is_err(), "{how}: a process is left");
-    let log = std::fs::read_to_string(client.world().path().join("log")).unwrap();
+    let log = std::fs::read_to_string(client.sandbox().path().join("log")).unwrap();
     assert!(!log.contains("panicked"), "{how}: {log}");
 }
 
-/// Calls a tool and returns when the server has begun with it: it takes up one message after the other.
+/// Starts a tool call and returns once the server is running it: the server handles messages in order.
 fn begin(client: &mut Client, tool: &str, arguments: Value) -> u64 {
     let id = client.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
     client.request("ping", json!({}));
     id
 }
 
-/// A session that never gets ready.
+/// Starts a session that never becomes ready.
 fn spawn(client: &mut Client) {
-    client.good("spawn_session", json!({ "agent": "generic", "name": "a", "args": ["sleep", "600"] }));
+    client.call_ok("spawn_session", json!({ "agent": "generic", "name": "a", "args": ["sleep", "600"] }));
 }
 
 #[track_caller]
@@ -78,7 +78,7 @@ fn assert_cancelled(reply: &Value, how: &str) {
 }
 
 #[test]
-fn an_idle_server_ends_at_once() {
+fn an_idle_server_exits_at_once() {
     for (how, end) in WAYS {
         let mut client = start();
         end(&mut client);
@@ -96,12 +96,15 @@ fn a_wait_in_flight_is_cancelled_and_answered() {
         end(&mut client);
         assert_ends(&mut client, how);
         assert_cancelled(&client.answer(id), how);
-        assert!(client.world().tmux(&["has-session", "-t", "=a"]).is_some(), "{how}: the session goes on");
+        assert!(
+            client.sandbox().tmux(&["has-session", "-t", "=a"]).is_some(),
+            "{how}: the session keeps running"
+        );
     }
 }
 
 #[test]
-fn a_call_that_blocks_a_thread_is_answered_and_does_not_hold_the_end_up() {
+fn a_blocking_call_gets_a_reply_and_does_not_delay_the_exit() {
     for (how, end) in WAYS {
         let mut client = start();
         spawn(&mut client);
@@ -113,7 +116,7 @@ fn a_call_that_blocks_a_thread_is_answered_and_does_not_hold_the_end_up() {
 }
 
 #[test]
-fn answers_that_are_on_their_way_are_given_when_standard_input_closes() {
+fn calls_in_flight_get_replies_when_standard_input_closes() {
     let mut client = start();
     let ids: Vec<u64> = (0..20).map(|_| client.ask("ping", json!({}))).collect();
     let call = client.ask("tools/call", json!({ "name": "list_sessions", "arguments": {} }));
@@ -122,37 +125,37 @@ fn answers_that_are_on_their_way_are_given_when_standard_input_closes() {
         assert!(client.answer(id)["result"].is_object());
     }
     assert_eq!(client.answer(call)["result"]["structuredContent"]["total"], 0);
-    assert_ends(&mut client, "closed after the questions");
+    assert_ends(&mut client, "closed after the requests");
 }
 
-/// A server whose standard output this test holds.
-fn raw() -> (World, Child) {
-    let world = World::new();
-    let mut command = world.command();
-    command.stderr(std::fs::File::create(world.path().join("log")).unwrap());
+/// A server whose standard output the test controls.
+fn raw() -> (Sandbox, Child) {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command();
+    command.stderr(std::fs::File::create(sandbox.path().join("log")).unwrap());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     writeln!(child.stdin.as_mut().unwrap(), "{}", hello()).unwrap();
-    (world, child)
+    (sandbox, child)
 }
 
 #[test]
-fn a_client_that_closes_standard_output_ends_the_server_without_a_panic() {
-    let (world, mut child) = raw();
+fn closing_standard_output_ends_the_server_without_a_panic() {
+    let (sandbox, mut child) = raw();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     output.read_line(&mut String::new()).unwrap();
     drop(output);
     let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
     writeln!(child.stdin.as_mut().unwrap(), "{ping}").unwrap();
     assert_eq!(ends_within(&mut child, SECOND), Some(0));
-    let log = std::fs::read_to_string(world.path().join("log")).unwrap();
+    let log = std::fs::read_to_string(sandbox.path().join("log")).unwrap();
     assert!(!log.contains("panicked"), "{log}");
 }
 
 #[test]
-fn a_client_that_does_not_read_does_not_keep_the_server() {
+fn a_client_that_does_not_read_does_not_delay_the_exit() {
     let (_world, mut child) = raw();
     let mut input = child.stdin.take().unwrap();
-    // More than a pipe takes.
+    // More than a pipe holds.
     for id in 0..50 {
         writeln!(input, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" })).unwrap();
     }
@@ -176,8 +179,8 @@ fn over_http_a_signal_ends_calls_streams_and_half_open_connections() {
         let send = std::thread::spawn(move || {
             call(&address, "send_input", json!({ "session": "a", "text": "x", "wait_s": 600 }))
         });
-        // Both calls and the half-open connection are there.
-        assert!(common::until(|| sockets(server.child.id()).is_none_or(|count| count >= 4)));
+        // Wait until both calls and the half-open connection are open.
+        assert!(common::wait_until(|| sockets(server.child.id()).is_none_or(|count| count >= 4)));
         let began = Instant::now();
         signal(&server.child, kind);
         assert_eq!(ends_within(&mut server.child, SECOND), Some(0), "{:?}", server.said());
@@ -190,14 +193,14 @@ fn over_http_a_signal_ends_calls_streams_and_half_open_connections() {
     }
 }
 
-/// Calls a tool as a client of 2026-07-28; everything that comes back.
+/// Calls a tool as a 2026-07-28 client and returns the whole response.
 fn call(address: &str, tool: &str, arguments: Value) -> String {
     let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
     let body = modern(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
     common::http::post(address, &headers, &body).text
 }
 
-/// How many TCP sockets a process has, where the system tells.
+/// The number of TCP sockets of a process, if the system has that information.
 fn sockets(pid: u32) -> Option<usize> {
     let table = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).ok()?;
     let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))

@@ -1,12 +1,12 @@
-//! The committed corpus and every past failure of the server's targets, on an ordinary build.
+//! Runs the fuzz corpus and past failures of the server's targets in a normal build.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 use lisa_mcp::fuzz::TARGETS;
 use std::{fs, path::Path};
 
 #[test]
-fn every_input_of_the_corpus_and_every_past_failure_passes() {
+fn the_corpus_and_all_past_failures_pass() {
     for target in TARGETS {
         let mut inputs = 0;
         for kind in ["corpus", "failures"] {

@@ -1,7 +1,7 @@
-//! Every tool as clients see it, pinned: a change of the API shows as a difference of `golden/tools.json`.
-//! `UPDATE_EXPECT=1 cargo test -p lisa-mcp --test golden` writes it anew.
+//! Golden test of all tool definitions: API changes show up as a diff of `golden/tools.json`.
+//! `UPDATE_EXPECT=1 cargo test -p lisa-mcp --test golden` regenerates it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
@@ -15,18 +15,18 @@ fn tools() -> Vec<Value> {
 }
 
 #[test]
-fn the_tools_are_as_pinned() {
+fn tools_match_the_golden_file() {
     let mut text = serde_json::to_string_pretty(&tools()).unwrap();
     text.push('\n');
     expect_test::expect_file!["golden/tools.json"].assert_eq(&text);
 }
 
 #[test]
-fn every_tool_says_what_it_does_to_the_world() {
+fn every_tool_has_annotations_and_says_when_to_use_it() {
     for tool in tools() {
         let name = &tool["name"];
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
-            assert!(tool["annotations"][hint].is_boolean(), "{name} leaves {hint} to the client's guess");
+            assert!(tool["annotations"][hint].is_boolean(), "{name} does not set {hint}");
         }
         assert!(tool["title"].is_string(), "{name}");
         let description = tool["description"].as_str().unwrap();
@@ -37,7 +37,7 @@ fn every_tool_says_what_it_does_to_the_world() {
 }
 
 #[test]
-fn schemas_keep_to_what_clients_agree_on() {
+fn schemas_use_only_the_portable_subset() {
     for tool in tools() {
         let text = tool.to_string();
         for foreign in ["\"null\"", "\"default\":null", "uint", "\"double\"", "\"$schema\"", "\"nullable\""] {

@@ -1,6 +1,6 @@
-//! The built server over HTTP: who is let in.
+//! HTTP access control: bearer token, Host and Origin headers, loopback.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
@@ -17,7 +17,7 @@ use std::{
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 #[test]
-fn only_the_token_opens_the_door() {
+fn requests_need_the_token() {
     let server = Server::start(&[], Some(TOKEN));
     assert_eq!(server.post(&[], &hello()).status, 401);
     assert_eq!(server.post(&[("Authorization", "Bearer wrong")], &hello()).status, 401);
@@ -27,18 +27,18 @@ fn only_the_token_opens_the_door() {
 }
 
 #[test]
-fn a_token_is_made_where_none_is_given() {
+fn a_token_is_generated_by_default() {
     let server = Server::start(&[], None);
-    let path = server.world.path().join("state/mcp-token");
+    let path = server.sandbox.path().join("state/mcp-token");
     assert!(server.said().iter().any(|line| line.contains(path.to_str().unwrap())), "{:?}", server.said());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(&path).unwrap();
-    assert!(!server.said().iter().any(|line| line.contains(token.trim())), "the token itself is not shown");
+    assert!(!server.said().iter().any(|line| line.contains(token.trim())), "the token itself is not printed");
     assert_eq!(server.post(&[("Authorization", &format!("Bearer {}", token.trim()))], &hello()).status, 200);
 }
 
 #[test]
-fn web_pages_and_rebound_names_stay_outside() {
+fn foreign_origins_and_hosts_are_rejected() {
     let server = Server::start(&["--no-auth"], None);
     assert_eq!(server.post(&[], &hello()).status, 200);
     assert_eq!(server.post(&[("Origin", "https://evil.example")], &hello()).status, 403);
@@ -49,7 +49,7 @@ fn web_pages_and_rebound_names_stay_outside() {
 }
 
 #[test]
-fn a_long_text_gets_the_tools_sentence_and_a_flood_is_cut_off() {
+fn a_long_text_gets_the_tools_error_and_a_longer_one_gets_413() {
     let server = Server::start(&["--no-auth"], None);
     let call = |text: &str| {
         let arguments = json!({ "session": "a", "text": text });
@@ -65,7 +65,7 @@ fn a_long_text_gets_the_tools_sentence_and_a_flood_is_cut_off() {
 }
 
 #[test]
-fn a_signal_ends_it_gently() {
+fn sigterm_exits_with_0() {
     let mut server = Server::start(&["--no-auth"], None);
     let pid = server.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -81,7 +81,7 @@ fn a_signal_ends_it_gently() {
 }
 
 #[test]
-fn other_machines_must_be_asked_for() {
+fn remote_addresses_need_allow_remote() {
     let home = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| {
         let output = command(home.path()).args(args).output().unwrap();

@@ -1,19 +1,19 @@
-//! What HTTP clients may take: connections that do not ask in time are closed, and long answers are never cut.
+//! HTTP limits: slow or idle connections are closed, and long responses are never cut off.
 //!
-//! The server runs in this process, with time-outs that are short enough to wait for.
+//! The server runs in this process, with short timeouts.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
 mod common;
 
 use common::{
-    PATIENCE,
+    TIMEOUT,
     http::{hello, modern, post},
 };
 use lisa_engine::config::Environment;
 use lisa_mcp::{
     cli::HttpFlags,
-    http::{self, Door, Limits},
+    http::{self, HttpConfig, Limits},
 };
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -31,10 +31,10 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Short, but longer than a request takes on a loaded machine.
+/// A short timeout, but longer than a request takes on a loaded machine.
 const SHORT: Duration = Duration::from_millis(400);
 
-/// A server whose tools answer when the test says so.
+/// A server whose tools return when the test releases the semaphore.
 #[derive(Clone)]
 struct Slow(Arc<Semaphore>);
 
@@ -61,31 +61,31 @@ fn limits() -> Limits {
 
 fn start(limits: Limits) -> Server {
     let flags = HttpFlags { http: Some("127.0.0.1:0".to_owned()), no_auth: true, ..HttpFlags::default() };
-    let door = Door::new(&flags, &Environment::default(), Path::new("/nowhere")).unwrap();
+    let config = HttpConfig::new(&flags, &Environment::default(), Path::new("/nowhere")).unwrap();
     let (answers, ends) = (Arc::new(Semaphore::new(0)), CancellationToken::new());
     let (handler, until) = (Slow(answers.clone()), ends.clone());
     let (sender, address) = mpsc::channel::<SocketAddr>();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let listener = http::bind(&door).await.unwrap();
+            let listener = http::bind(&config).await.unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            http::serve(handler, door, listener, limits, until).await.unwrap();
+            http::serve(handler, config, listener, limits, until).await.unwrap();
         });
     });
     Server { address: address.recv().unwrap().to_string(), answers, _ends: ends.drop_guard() }
 }
 
 impl Server {
-    /// A connection with these bytes on it.
+    /// Opens a connection and writes these bytes.
     fn open(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(bytes).unwrap();
         stream
     }
 
-    /// The head of a request with a body of this length.
+    /// The headers of a request with a body of this length.
     fn head(&self, length: usize) -> String {
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
@@ -94,7 +94,7 @@ impl Server {
         )
     }
 
-    /// Starts a call that is answered when the test says so.
+    /// Starts a call that returns when the test releases the semaphore.
     fn call(&self) -> std::thread::JoinHandle<common::http::Reply> {
         let address = self.address.clone();
         std::thread::spawn(move || {
@@ -105,7 +105,7 @@ impl Server {
     }
 }
 
-/// Everything that comes until the server closes.
+/// Reads until the server closes the connection.
 fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -115,7 +115,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn half_open_connections_are_closed_and_hear_why() {
+fn half_open_connections_get_an_error_and_are_closed() {
     let server = start(limits());
     let half_a_body = format!("{}{{\"jsonrpc\"", server.head(100));
     let kinds = [&b""[..], b"POST /mc", b"POST /mcp HTTP/1.1\r\nHost: x\r\nConte", half_a_body.as_bytes()];
@@ -123,7 +123,7 @@ fn half_open_connections_are_closed_and_hear_why() {
     for (i, stream) in open.into_iter().enumerate() {
         let text = rest(stream);
         match i % kinds.len() {
-            0 => assert_eq!(text, "", "one that says nothing hears nothing"),
+            0 => assert_eq!(text, "", "a silent connection gets no response"),
             3 => {
                 assert!(text.starts_with("HTTP/1.1 408 "), "{text}");
                 assert!(text.contains("the body took longer") && text.contains("\"id\":null"), "{text}");
@@ -135,8 +135,8 @@ fn half_open_connections_are_closed_and_hear_why() {
 }
 
 #[test]
-fn a_head_that_is_wrong_is_refused_before_the_body_comes() {
-    let server = start(Limits { body: 10 * PATIENCE, ..limits() });
+fn wrong_headers_are_rejected_before_the_body_arrives() {
+    let server = start(Limits { body: 10 * TIMEOUT, ..limits() });
     let head = server.head(5000);
     for (status, head) in [
         ("406", head.replace("Accept: application/json,", "Accept:")),
@@ -147,13 +147,13 @@ fn a_head_that_is_wrong_is_refused_before_the_body_comes() {
     }
 }
 
-/// Sends a byte at a time until there is an answer.
+/// Sends one byte at a time until there is a response.
 fn trickle(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let began = Instant::now();
     let mut answer = [0; 12];
     loop {
-        assert!(began.elapsed() < PATIENCE, "it reads on for ever");
+        assert!(began.elapsed() < TIMEOUT, "it never stops reading");
         let _ = stream.write_all(b"x");
         match stream.read(&mut answer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -163,7 +163,7 @@ fn trickle(mut stream: TcpStream) -> String {
 }
 
 #[test]
-fn a_byte_now_and_then_does_not_keep_a_connection_open() {
+fn trickling_bytes_does_not_keep_a_connection_open() {
     let server = start(limits());
     assert_eq!(trickle(server.open(b"POST /mcp HTTP/1.1\r\nX: ")), "HTTP/1.1 408");
     assert_eq!(trickle(server.open(server.head(1_000_000).as_bytes())), "HTTP/1.1 408");
@@ -185,7 +185,7 @@ fn a_long_call_and_an_open_stream_are_not_cut() {
     let mut head = [0; 12];
     events.read_exact(&mut head).unwrap();
     assert_eq!(&head, b"HTTP/1.1 200");
-    // Begun later and closed by its time-out, twice over: so much time has passed.
+    // Open two connections, one after the other, and let them time out, so that enough time passes.
     for _ in 0..2 {
         assert_eq!(rest(server.open(b"")), "");
     }
@@ -196,7 +196,7 @@ fn a_long_call_and_an_open_stream_are_not_cut() {
     assert!(still_open(&mut events));
 }
 
-/// Whether nothing more has come than what belongs to an answer that goes on.
+/// Whether the response is still open.
 fn still_open(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     let mut bytes = [0; 4096];
@@ -210,7 +210,7 @@ fn still_open(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn a_connection_serves_several_requests_and_is_closed_when_it_idles() {
+fn a_connection_serves_several_requests_and_is_closed_when_idle() {
     let server = start(limits());
     let ping = modern(1, "server/discover", json!({}));
     let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\nContent-Length";
@@ -229,22 +229,22 @@ fn a_connection_serves_several_requests_and_is_closed_when_it_idles() {
             stream.write_all(request.as_bytes()).unwrap();
         }
     }
-    assert_eq!(rest(stream), "", "no error is put on a connection that only idles");
+    assert_eq!(rest(stream), "", "an idle connection is closed without an error");
 }
 
 #[test]
-fn one_connection_too_many_is_told_so_and_there_is_room_when_one_closes() {
-    let server = start(Limits { connections: 2, head: PATIENCE, ..limits() });
+fn a_connection_above_the_limit_gets_503_until_another_one_closes() {
+    let server = start(Limits { connections: 2, head: TIMEOUT, ..limits() });
     let first = server.open(b"POST");
     let _second = server.open(b"POST");
     let refused = rest(server.open(b""));
     assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("Too many connections"), "{refused}");
     drop(first);
-    assert!(common::until(|| post(&server.address, &[], &hello()).status == 200));
+    assert!(common::wait_until(|| post(&server.address, &[], &hello()).status == 200));
 }
 
 #[test]
-fn heads_and_bodies_that_are_too_large_are_refused_with_their_own_status() {
+fn headers_and_bodies_that_are_too_large_have_their_own_status() {
     let server = start(Limits { head_bytes: 16 << 10, body_bytes: 4 << 10, ..limits() });
     let fits = [("X-Long", &*"x".repeat(8 << 10))];
     assert_eq!(post(&server.address, &fits, &hello()).status, 200);
@@ -261,5 +261,5 @@ fn heads_and_bodies_that_are_too_large_are_refused_with_their_own_status() {
     let chunks = server.head(0).replace("Content-Length: 0", "Transfer-Encoding: chunked");
     let chunk = format!("{chunks}1400\r\n{}\r\n", "x".repeat(0x1400));
     let text = rest(server.open(chunk.as_bytes()));
-    assert!(text.starts_with("HTTP/1.1 413 "), "without a length that was told before: {text}");
+    assert!(text.starts_with("HTTP/1.1 413 "), "without a content-length: {text}");
 }

@@ -1,7 +1,6 @@
-//! Messages that cannot be served, over both transports: each gets an error that says what was wrong, and the next
-//! message works.
+//! Malformed messages over both transports: each gets a descriptive error, and the next message works.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
@@ -11,10 +10,10 @@ use common::{
 };
 use serde_json::{Value, json};
 
-/// What is sent, the error's code and id, and a part of its message.
+/// The message, the error code, the id, and a part of the error message.
 type Case = (&'static [u8], i64, Value, &'static str);
 
-/// What is not JSON.
+/// Messages that are not JSON.
 fn unreadable() -> Vec<Case> {
     vec![
         (b"this is not JSON", -32700, Value::Null, "not valid JSON"),
@@ -24,7 +23,7 @@ fn unreadable() -> Vec<Case> {
     ]
 }
 
-/// What is JSON and no request.
+/// JSON that is not a valid request.
 fn invalid() -> Vec<Case> {
     vec![
         (b"7", -32600, Value::Null, "must be an object, not a number"),
@@ -109,12 +108,15 @@ fn over_pipes_each_gets_an_error_with_its_id_before_and_after_the_handshake() {
     }
     let reply = client.request("no/such/method", json!({}));
     assert_eq!(reply["error"]["code"], -32601, "{reply}");
-    assert!(reply["error"]["message"].as_str().unwrap().contains("no method `no/such/method`"), "{reply}");
+    assert!(
+        reply["error"]["message"].as_str().unwrap().contains("unknown method `no/such/method`"),
+        "{reply}"
+    );
     assert!(client.request("ping", json!({}))["result"].is_object());
 }
 
 #[test]
-fn notifications_and_responses_never_get_a_reply_whatever_is_wrong_with_them() {
+fn malformed_notifications_and_responses_never_get_a_reply() {
     let lines: [&[u8]; 9] = [
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":7}",
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nobody/knows\"}",
@@ -134,7 +136,7 @@ fn notifications_and_responses_never_get_a_reply_whatever_is_wrong_with_them() {
     assert_eq!(
         client.next()["id"],
         id,
-        "nothing came before the answer, and the server still waits for a client"
+        "no other reply came first, and the server still waits for a handshake"
     );
     let mut client = client.greet();
     for line in lines {
@@ -145,9 +147,9 @@ fn notifications_and_responses_never_get_a_reply_whatever_is_wrong_with_them() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_skipped_without_being_kept() {
+fn a_line_that_is_too_long_is_skipped_without_buffering_it() {
     let mut client = Client::start();
-    // Written in pieces, as nobody here wants to hold it either.
+    // Written in pieces, so that the test doesn't hold it in memory either.
     let piece = vec![b'x'; 1 << 20];
     client.part(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{\"text\":\"");
     for _ in 0..256 {
@@ -159,13 +161,13 @@ fn a_line_that_is_too_long_is_skipped_without_being_kept() {
     let message = reply["error"]["message"].as_str().unwrap();
     assert!(message.contains("16777216 bytes") && message.contains("shorter"), "{message}");
     let id = client.ask("ping", json!({}));
-    assert_eq!(client.next()["id"], id, "one error, and the next line works");
+    assert_eq!(client.next()["id"], id, "one error, then the next line works");
     if let Some(most) = peak_memory(client.child.id()) {
         assert!(most < 100 << 20, "{most} bytes at most");
     }
 }
 
-/// The most memory that a process has used, where the system tells.
+/// The peak memory of a process, if the system has that information.
 fn peak_memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -173,7 +175,7 @@ fn peak_memory(pid: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_last_line_without_its_end_is_answered_too() {
+fn a_last_line_without_a_newline_gets_a_reply() {
     let mut client = Client::start();
     client.part(b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"ping\"}");
     client.hang_up();

@@ -1,6 +1,6 @@
-//! The built server over its pipes: what needs no session.
+//! The built server over stdio: everything that needs no session.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{io::Write, process::Stdio, time::Instant};
 
 #[test]
-fn the_handshake_names_the_loop_in_two_kilobytes() {
+fn the_instructions_describe_the_loop_within_two_kilobytes() {
     let mut client = Client::silent(&[]);
     for (i, version) in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"].into_iter().enumerate() {
         if i > 0 {
@@ -26,11 +26,11 @@ fn the_handshake_names_the_loop_in_two_kilobytes() {
                 .iter()
                 .map(|tool| text.find(tool).unwrap())
                 .collect();
-        assert!(order.is_sorted(), "the loop is told in its order");
+        assert!(order.is_sorted(), "the tools are in the order of the loop");
     }
 }
 
-/// What each request of 2026-07-28 carries instead of a handshake.
+/// The `_meta` that 2026-07-28 requests have instead of a handshake.
 fn meta(capabilities: Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -49,7 +49,7 @@ fn a_client_without_a_handshake_is_served_too() {
 }
 
 #[test]
-fn a_listener_is_told_what_it_will_hear() {
+fn a_listener_gets_the_accepted_subscriptions() {
     let mut client = Client::silent(&[]);
     let wanted = json!({ "resourceSubscriptions": ["lisa://sessions", "file:///etc/passwd"], "toolsListChanged": true });
     client.ask("subscriptions/listen", json!({ "notifications": wanted, "_meta": meta(json!({})) }));
@@ -58,38 +58,38 @@ fn a_listener_is_told_what_it_will_hear() {
     assert_eq!(note["params"]["notifications"], json!({ "resourceSubscriptions": ["lisa://sessions"] }));
     let began = Instant::now();
     assert_eq!(client.leave(), Some(0));
-    assert!(began.elapsed().as_secs() < 4, "an open stream does not keep the server");
+    assert!(began.elapsed().as_secs() < 4, "an open stream does not delay the exit");
 }
 
 #[test]
-fn each_mistake_has_its_own_sentence() {
+fn each_mistake_has_its_own_error_message() {
     let mut client = Client::start();
     let long = "x".repeat(10 << 20);
     let mut seen = std::collections::HashSet::new();
     for (tool, arguments, part) in [
-        ("send_input", json!({ "text": "hi" }), "send_input needs `session`"),
-        ("send_input", json!({ "session": "a", "text": "x", "keys": ["Enter"] }), "exclude each other"),
+        ("send_input", json!({ "text": "hi" }), "missing parameter `session` for send_input"),
+        ("send_input", json!({ "session": "a", "text": "x", "keys": ["Enter"] }), "mutually exclusive"),
         ("send_input", json!({ "session": "a" }), "needs `text` or `keys`"),
         ("send_input", json!({ "session": "a", "text": long }), "10485760 bytes"),
-        ("send_input", json!({ "session": "a", "text": "x", "wait_s": -1 }), "can not be less than 0"),
+        ("send_input", json!({ "session": "a", "text": "x", "wait_s": -1 }), "the minimum is 0"),
         ("wait_sessions", json!({ "timeout_s": -5 }), "`timeout_s` is -5"),
-        ("wait_sessions", json!({ "timeout_s": 1e9 }), "can not be more than 3600"),
-        ("wait_sessions", json!({ "until": "turn" }), "no `turn` is given"),
-        ("wait_sessions", json!({ "until": "idle" }), "`until` can not be `idle`"),
+        ("wait_sessions", json!({ "timeout_s": 1e9 }), "the maximum is 3600"),
+        ("wait_sessions", json!({ "until": "turn" }), "requires `turn`"),
+        ("wait_sessions", json!({ "until": "idle" }), "invalid value `idle` for `until`"),
         ("wait_sessions", json!({ "sesions": ["a"] }), "did you mean sessions?"),
         ("read_session", json!({ "session": "a", "view": "sreen" }), "did you mean screen?"),
         ("answer_prompt", json!({ "session": "a" }), "needs `choice`, `choices` or `text`"),
-        ("spawn_session", json!({ "agent": 7 }), "`agent` must be a text, not the number 7"),
-        ("spawn_session", json!({ "agent": "demo", "mode": "batch" }), "it is one of interactive, exec"),
+        ("spawn_session", json!({ "agent": 7 }), "`agent` must be a string, not the number 7"),
+        ("spawn_session", json!({ "agent": "demo", "mode": "batch" }), "allowed: interactive, exec"),
         (
             "spawn_session",
             json!({ "agent": "demo", "size": { "columns": 5, "rows": 24 } }),
             "`size.columns` is 5",
         ),
         ("list_sessions", json!({ "limit": 0 }), "`limit` is 0"),
-        ("doctor", json!({ "verbose": true }), "`verbose` is no parameter of doctor"),
+        ("doctor", json!({ "verbose": true }), "unknown parameter `verbose` for doctor"),
     ] {
-        let (kind, text) = client.fault(tool, arguments);
+        let (kind, text) = client.call_err(tool, arguments);
         assert_eq!(kind, "invalid_argument");
         assert!(text.contains(part), "{tool}: {text}");
         assert!(text.contains("Next: "), "{text}");
@@ -111,7 +111,7 @@ fn protocol_faults_are_protocol_errors() {
     assert!(reply["error"].is_object(), "{reply}");
     client.raw("this is no JSON");
     let reply = client.request("ping", json!({}));
-    assert!(reply["result"].is_object(), "it survives what is no JSON: {reply}");
+    assert!(reply["result"].is_object(), "it survives invalid JSON: {reply}");
 }
 
 #[test]
@@ -125,10 +125,10 @@ fn resources_prompts_and_completions_are_there() {
         let reply = client.request(method, json!({ "uri": "lisa://session/a/screen" }));
         assert!(reply["result"].is_object(), "{reply}");
     }
-    let arguments = json!({ "task": "mend the tests", "agent": "codex" });
+    let arguments = json!({ "task": "fix the tests", "agent": "codex" });
     let reply = client.request("prompts/get", json!({ "name": "delegate", "arguments": arguments }));
     let text = reply["result"]["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(text.contains("mend the tests") && text.contains("`codex`"), "{text}");
+    assert!(text.contains("fix the tests") && text.contains("`codex`"), "{text}");
     let template = json!({ "type": "ref/resource", "uri": "lisa://session/{name}/screen" });
     let argument = json!({ "name": "name", "value": "" });
     let reply = client.request("completion/complete", json!({ "ref": template, "argument": argument }));
@@ -144,7 +144,7 @@ fn a_client_that_leaves_ends_the_server() {
 }
 
 #[test]
-fn one_that_never_says_anything_is_no_failure() {
+fn a_client_that_sends_nothing_is_not_an_error() {
     let client = Client::silent(&[]);
     assert_eq!(client.leave(), Some(0));
 }
@@ -173,19 +173,19 @@ fn standard_output_belongs_to_the_protocol_and_standard_error_may_be_closed() {
 }
 
 #[test]
-fn the_sub_commands_are_for_people() {
+fn subcommands_print_to_the_terminal() {
     let home = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| command(home.path()).args(args).output().unwrap();
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     assert!(help.contains("install --client claude") && help.contains("LISA_LOG"), "{help}");
     let fault = run(&["--no-auth"]);
-    assert_eq!(fault.status.code(), Some(2), "--no-auth means nothing without --http");
+    assert_eq!(fault.status.code(), Some(2), "--no-auth requires --http");
     assert!(fault.stdout.is_empty());
     assert_eq!(run(&["hook"]).status.code(), Some(0), "a hook never fails its agent");
 }
 
 #[test]
-fn install_runs_the_clients_own_command_or_says_what_to_write() {
+fn install_runs_the_clients_own_command_or_prints_what_to_add() {
     let home = tempfile::tempdir().unwrap();
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).unwrap();

@@ -1,12 +1,11 @@
-//! The bearer token's file: what a crash leaves does not keep the server from starting, and what is not the user's own
-//! is refused.
+//! The bearer token file: leftovers of a crash are replaced, and files that are not private to the user are rejected.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests may panic")]
 
 mod common;
 
 use common::{
-    World, ends_within,
+    Sandbox, ends_within,
     http::{Server, hello},
 };
 use std::{
@@ -16,13 +15,13 @@ use std::{
     process::Stdio,
 };
 
-/// A world with a private state directory, and where its token's file belongs.
-fn world() -> (World, PathBuf) {
-    let world = World::new();
-    let state = world.path().join("state");
+/// A sandbox with a private state directory, and the path of its token file.
+fn sandbox() -> (Sandbox, PathBuf) {
+    let sandbox = Sandbox::new();
+    let state = sandbox.path().join("state");
     fs::DirBuilder::new().mode(0o700).create(&state).unwrap();
     let path = state.join("mcp-token");
-    (world, path)
+    (sandbox, path)
 }
 
 fn write(path: &Path, bytes: &[u8]) {
@@ -31,12 +30,12 @@ fn write(path: &Path, bytes: &[u8]) {
     options.write(true).create_new(true).mode(0o600).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-/// Starts a server that must refuse to start; what it says.
-fn refusal(world: &World, options: &[&str]) -> String {
-    let mut command = world.command();
+/// Starts a server that must fail to start. Returns its standard error.
+fn refusal(sandbox: &Sandbox, options: &[&str]) -> String {
+    let mut command = sandbox.command();
     command.args(["--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let code = ends_within(&mut child, common::PATIENCE);
+    let code = ends_within(&mut child, common::TIMEOUT);
     let mut said = String::new();
     std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
     assert_eq!(code, Some(1), "{said}");
@@ -46,15 +45,15 @@ fn refusal(world: &World, options: &[&str]) -> String {
 #[test]
 fn an_unusable_token_left_by_a_crash_is_replaced_and_the_log_says_so() {
     for left in [&b""[..], b"\n", b"0123", b"\xff\xfe\x00 no text at all", &[0; 64], &[b'x'; 9000]] {
-        let (world, path) = world();
+        let (sandbox, path) = sandbox();
         write(&path, left);
-        let server = Server::start_in(world, &[], None);
+        let server = Server::start_in(sandbox, &[], None);
         let token = fs::read_to_string(&path).unwrap();
         assert_eq!(token.trim().len(), 64, "{left:?}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let said = server.said().join("\n");
         assert!(said.contains("replaced") && said.contains(path.to_str().unwrap()), "{said}");
-        assert!(!said.contains(token.trim()), "the token itself is not shown");
+        assert!(!said.contains(token.trim()), "the token itself is not printed");
         let shown = format!("Bearer {}", token.trim());
         assert_eq!(server.post(&[("Authorization", &shown)], &hello()).status, 200);
     }
@@ -62,20 +61,20 @@ fn an_unusable_token_left_by_a_crash_is_replaced_and_the_log_says_so() {
 
 #[test]
 fn a_usable_token_is_kept() {
-    let (world, path) = world();
+    let (sandbox, path) = sandbox();
     write(&path, b"0123456789abcdef\n");
-    let server = Server::start_in(world, &[], None);
+    let server = Server::start_in(sandbox, &[], None);
     assert_eq!(server.post(&[("Authorization", "Bearer 0123456789abcdef")], &hello()).status, 200);
     assert!(!server.said().join("\n").contains("replaced"));
 }
 
 #[test]
-fn servers_that_start_together_share_one_token() {
-    let (world, path) = world();
+fn servers_that_start_concurrently_share_one_token() {
+    let (sandbox, path) = sandbox();
     write(&path, b"");
     let starting: Vec<_> = (0..4)
         .map(|_| {
-            let mut command = world.command();
+            let mut command = sandbox.command();
             command.args(["--http", "127.0.0.1:0"]).stdin(Stdio::null()).stderr(Stdio::piped());
             std::thread::spawn(move || Server::spawn(&mut command))
         })
@@ -99,14 +98,14 @@ fn servers_that_start_together_share_one_token() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once_and_left_alone() {
-    let (first, path) = world();
+fn a_fifo_or_symlink_is_rejected_at_once_and_left_alone() {
+    let (first, path) = sandbox();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let said = refusal(&first, &[]);
     assert!(said.contains("is not a regular file") && said.contains("remove"), "{said}");
     assert!(path.exists());
 
-    let (second, path) = world();
+    let (second, path) = sandbox();
     let target = second.path().join("elsewhere");
     write(&target, b"");
     symlink(&target, &path).unwrap();
@@ -121,23 +120,23 @@ fn what_is_no_regular_file_is_refused_at_once_and_left_alone() {
 }
 
 #[test]
-fn a_token_that_belongs_to_another_user_is_refused() {
-    let (world, path) = world();
+fn a_token_file_of_another_user_is_rejected() {
+    let (sandbox, path) = sandbox();
     write(&path, b"");
     if chown(&path, Some(12_345), None).is_err() {
-        // Only root can give a file away; the rule itself is tested beside the code.
+        // Only root can change a file's owner. A unit test covers the rule itself.
         return;
     }
-    let said = refusal(&world, &[]);
+    let said = refusal(&sandbox, &[]);
     assert!(said.contains("belongs to another user (uid 12345)") && said.contains("remove"), "{said}");
 }
 
 #[test]
-fn a_token_file_of_the_users_own_is_never_written() {
-    let (world, _) = world();
-    let own = world.path().join("own");
+fn the_users_own_token_file_is_never_written() {
+    let (sandbox, _) = sandbox();
+    let own = sandbox.path().join("own");
     write(&own, b"short");
-    let said = refusal(&world, &["--token-file", own.to_str().unwrap()]);
+    let said = refusal(&sandbox, &["--token-file", own.to_str().unwrap()]);
     assert!(said.contains("at least 16"), "{said}");
     assert_eq!(fs::read(&own).unwrap(), b"short");
 }

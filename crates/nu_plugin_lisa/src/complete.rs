@@ -1,17 +1,17 @@
-//! What can stand at an argument, looked up while somebody types.
+//! Tab completion of session names, agents and prompt options.
 //!
-//! A command says which of its arguments take what ([`completes!`]); a failure here is no suggestion, never an
-//! error in the middle of a line.
+//! A command declares with [`completes!`] which of its arguments take which suggestions. Errors give no suggestions: an
+//! error message must never appear while somebody types.
 
-use crate::caller::Lisa;
-use lisa_engine::{
-    api::{ListRequest, Session, SessionRequest},
+use crate::context::CommandContext;
+use lisa_engine::api::{
+    ListRequest, Session, SessionRequest,
     words::{Effect, Prompt},
 };
 use nu_plugin::{DynamicCompletionCall, EngineInterface};
 use nu_protocol::{DynamicSuggestion, engine::ArgType};
 
-/// Which argument.
+/// An argument of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Arg {
     /// The positional argument with this index.
@@ -22,26 +22,26 @@ pub(crate) enum Arg {
     Flag(&'static str),
 }
 
-/// What can stand there.
+/// What to suggest for an argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
-    /// A session's name.
+    /// Session names.
     Sessions,
-    /// The name of a session that is blocked on a prompt.
-    Asking,
-    /// An agent's profile.
+    /// Names of sessions that are blocked on a prompt.
+    BlockedSessions,
+    /// Agent ids.
     Agents,
-    /// An option of the prompt that the first named session is blocked on; without one, of every open prompt.
+    /// Options of the first named session's prompt. Without a name: what all open prompts have in common.
     Options,
 }
 
-/// The effects that answer a prompt whatever its options are called.
+/// Effects can answer a prompt whatever the labels of its options are.
 const EFFECTS: [Effect; 3] = [Effect::AllowOnce, Effect::AllowAlways, Effect::Deny];
 
-/// Implements `get_dynamic_completion` by a table of arguments and sources.
+/// Implements `get_dynamic_completion` from a table of arguments and sources.
 macro_rules! completes {
     ($($arg:expr => $source:expr),+ $(,)?) => {
-        #[expect(deprecated, reason = "the marker of an interface that may still change")]
+        #[expect(deprecated, reason = "ExperimentalMarker is deprecated to mark an unstable interface")]
         fn get_dynamic_completion(
             &self,
             _plugin: &$crate::LisaPlugin,
@@ -56,25 +56,27 @@ macro_rules! completes {
 }
 pub(crate) use completes;
 
-/// The suggestions for an argument; `None` leaves it to Nushell.
+/// The suggestions for an argument. `None` falls back to Nushell's own completion.
 pub(crate) fn suggest(
     interface: &EngineInterface,
     call: &DynamicCompletionCall,
     arg: &ArgType,
     table: &[(Arg, Source)],
 ) -> Option<Vec<DynamicSuggestion>> {
-    let source = table.iter().find(|(at, _)| stands_at(*at, arg)).map(|(_, source)| *source)?;
-    let lisa = Lisa::open_at(interface, call.call.head).ok()?;
+    let source = table.iter().find(|(at, _)| matches_argument(*at, arg)).map(|(_, source)| *source)?;
+    let lisa = CommandContext::open_at(interface, call.call.head).ok()?;
     let found = match source {
-        Source::Sessions => sessions(&lisa, &words(call, interface), |_| true)?,
-        Source::Asking => sessions(&lisa, &words(call, interface), |session| session.prompt.is_some())?,
+        Source::Sessions => sessions(&lisa, &typed_arguments(call, interface), |_| true)?,
+        Source::BlockedSessions => {
+            sessions(&lisa, &typed_arguments(call, interface), |session| session.prompt.is_some())?
+        }
         Source::Agents => {
             let agents = lisa.engine.agents().ok()?;
             agents.into_iter().map(|agent| suggestion(agent.id, Some(agent.title))).collect()
         }
-        Source::Options => match words(call, interface).into_iter().next() {
+        Source::Options => match typed_arguments(call, interface).into_iter().next() {
             Some(session) => options(&lisa.engine.status(&SessionRequest { session }).ok()?.prompt?),
-            // The names come through the pipeline, which has not run yet.
+            // The names come from the pipeline, which hasn't run yet.
             None => {
                 let sessions = lisa.engine.sessions(&ListRequest::default()).ok()?;
                 let prompts: Vec<&Prompt> =
@@ -86,19 +88,19 @@ pub(crate) fn suggest(
     Some(found)
 }
 
-/// Sessions that are not named yet, each with what it is doing.
+/// Sessions that haven't been typed yet, described by what each is doing.
 fn sessions(
-    lisa: &Lisa,
+    lisa: &CommandContext,
     named: &[String],
     which: impl Fn(&Session) -> bool,
 ) -> Option<Vec<DynamicSuggestion>> {
     let sessions = lisa.engine.sessions(&ListRequest::default()).ok()?;
     let wanted = sessions.into_iter().filter(|session| which(session) && !named.contains(&session.name));
-    Some(wanted.map(|session| suggestion(session.name.clone(), Some(doing(&session)))).collect())
+    Some(wanted.map(|session| suggestion(session.name.clone(), Some(activity(&session)))).collect())
 }
 
-/// What a session is doing, in a few words: its state, and what it asks or works with.
-fn doing(session: &Session) -> String {
+/// A short description of what a session is doing: its state, and its prompt or tool.
+fn activity(session: &Session) -> String {
     let prompt = session.prompt.as_ref();
     let what = prompt
         .and_then(|prompt| prompt.command.as_deref().or(prompt.file.as_deref()).or(Some(&prompt.title)))
@@ -109,7 +111,7 @@ fn doing(session: &Session) -> String {
     }
 }
 
-fn stands_at(at: Arg, arg: &ArgType) -> bool {
+fn matches_argument(at: Arg, arg: &ArgType) -> bool {
     match (at, arg) {
         (Arg::Nth(want), ArgType::Positional(index)) => want == *index,
         (Arg::From(start), ArgType::Positional(index)) => *index >= start,
@@ -118,7 +120,7 @@ fn stands_at(at: Arg, arg: &ArgType) -> bool {
     }
 }
 
-/// The options of several prompts. A key means something else in each of them: they have only effects in common.
+/// The options for several prompts at once: only effects, because a key means something different in each prompt.
 fn options_of_all(prompts: &[&Prompt]) -> Vec<DynamicSuggestion> {
     match prompts {
         [] => Vec::new(),
@@ -132,7 +134,7 @@ fn options_of_all(prompts: &[&Prompt]) -> Vec<DynamicSuggestion> {
     }
 }
 
-/// The options by effect where an effect names only one of them, then all of them by key.
+/// The options by effect (if the effect is unambiguous), then all options by key.
 fn options(prompt: &Prompt) -> Vec<DynamicSuggestion> {
     let mut found = Vec::new();
     for effect in EFFECTS {
@@ -147,8 +149,8 @@ fn options(prompt: &Prompt) -> Vec<DynamicSuggestion> {
     found
 }
 
-/// The positional arguments that are typed already, without the one at the cursor.
-fn words(call: &DynamicCompletionCall, interface: &EngineInterface) -> Vec<String> {
+/// The positional arguments typed so far, without the one at the cursor.
+fn typed_arguments(call: &DynamicCompletionCall, interface: &EngineInterface) -> Vec<String> {
     call.call
         .positional_iter()
         .filter(|expression| !expression.span.contains(call.pos) && expression.span.end != call.pos)
@@ -169,19 +171,19 @@ fn suggestion(value: String, description: Option<String>) -> DynamicSuggestion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lisa_engine::words::{PromptKind, PromptOption};
+    use lisa_engine::api::words::{PromptKind, PromptOption};
 
     #[test]
-    fn arguments_are_told_apart() {
-        assert!(stands_at(Arg::From(1), &ArgType::Positional(3)));
-        assert!(!stands_at(Arg::From(1), &ArgType::Positional(0)));
-        assert!(stands_at(Arg::Nth(0), &ArgType::Positional(0)));
-        assert!(stands_at(Arg::Flag("agent"), &ArgType::Flag("agent".into())));
-        assert!(!stands_at(Arg::Flag("agent"), &ArgType::Flag("args".into())));
+    fn arguments_match_by_position_or_flag() {
+        assert!(matches_argument(Arg::From(1), &ArgType::Positional(3)));
+        assert!(!matches_argument(Arg::From(1), &ArgType::Positional(0)));
+        assert!(matches_argument(Arg::Nth(0), &ArgType::Positional(0)));
+        assert!(matches_argument(Arg::Flag("agent"), &ArgType::Flag("agent".into())));
+        assert!(!matches_argument(Arg::Flag("agent"), &ArgType::Flag("args".into())));
     }
 
     #[test]
-    fn options_are_offered_by_effect_where_that_is_clear_and_by_key_always() {
+    fn options_are_suggested_by_unambiguous_effect_and_by_key() {
         let option = |key: &str, effect| PromptOption {
             key: key.into(),
             label: format!("option {key}"),

@@ -1,11 +1,10 @@
-//! Engine errors as Nushell sees them: a sentence, the place in the user's own line, `lisa::<kind>`, and what to do.
+//! Converts engine errors to Nushell's `LabeledError`: message, span, code `lisa::<kind>`, and help text.
 
-use crate::speak::here;
 use lisa_engine::error::{Error, Kind};
 use nu_plugin::EvaluatedCall;
 use nu_protocol::{LabeledError, Span, Value};
 
-/// An engine error, labelled at the argument or command it is about.
+/// Converts an engine error, labelled at `span`.
 pub(crate) fn labeled(error: &Error, span: Span) -> LabeledError {
     if error.kind() == Kind::Cancelled {
         return interrupted(span);
@@ -14,46 +13,46 @@ pub(crate) fn labeled(error: &Error, span: Span) -> LabeledError {
         .with_code(code(error.kind()))
         .with_label(error.kind().as_str().replace('_', " "), span);
     if !error.hint().is_empty() {
-        labeled = labeled.with_help(here(error.hint()));
+        labeled = labeled.with_help(error.hint());
     }
     labeled
 }
 
-/// An engine error, labelled at the argument that its sentence quotes; without one, at `otherwise`.
-pub(crate) fn about(error: &Error, call: &EvaluatedCall, otherwise: Span) -> LabeledError {
-    let said = error.message();
-    let quoted = |word: &str| said.contains(&format!("`{word}`"));
-    // Paths stand in sentences without quotes.
-    let path = |word: &str| word.starts_with('/') && said.contains(word);
-    let names = |value: &Value| value.as_str().is_ok_and(|word| quoted(word) || path(word));
-    let flag = call.named.iter().find_map(|(flag, value)| {
-        let value = value.as_ref()?;
-        (names(value) || quoted(&flag.item)).then(|| value.span())
+/// Converts an engine error, labelled at the argument it's about, or at `otherwise`.
+pub(crate) fn label_argument(error: &Error, call: &EvaluatedCall, otherwise: Span) -> LabeledError {
+    let given = |value: &Value| value.as_str().is_ok_and(|word| error.is_about(word));
+    let flag = call.named.iter().find_map(|(flag, value)| match value {
+        Some(value) if given(value) => Some(value.span()),
+        value => error.is_about(&flag.item).then(|| value.as_ref().map_or(flag.span, Value::span)),
     });
-    let argument = || call.positional.iter().rev().find(|value| names(value)).map(Value::span);
+    let argument = || call.positional.iter().rev().find(|value| given(value)).map(Value::span);
     labeled(error, flag.or_else(argument).unwrap_or(otherwise))
 }
 
-/// What a command says that Ctrl-C has ended.
+/// The error of a command that was interrupted with Ctrl-C.
 pub(crate) fn interrupted(span: Span) -> LabeledError {
     LabeledError::new("Operation interrupted")
         .with_code(code(Kind::Cancelled))
-        .with_label("this was waiting", span)
+        .with_label("interrupted here", span)
 }
 
-/// The code that scripts match on: `$e.details.code`.
+/// The error code for scripts: `$e.details.code`.
 pub(crate) fn code(kind: Kind) -> String {
     format!("lisa::{}", kind.as_str())
 }
 
-/// An argument that makes no sense, labelled where it stands.
-pub(crate) fn invalid(message: impl Into<String>, hint: impl Into<String>, span: Span) -> LabeledError {
+/// An error about an invalid argument, labelled at `span`.
+pub(crate) fn invalid_argument(
+    message: impl Into<String>,
+    hint: impl Into<String>,
+    span: Span,
+) -> LabeledError {
     labeled(&Error::invalid(message, hint), span)
 }
 
-/// Puts a place to an engine error.
+/// Adds a span to engine errors.
 pub(crate) trait At<T> {
-    /// The value, or the error labelled at `span`.
+    /// Labels the error at `span`.
     fn at(self, span: Span) -> Result<T, LabeledError>;
 }
 
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_error_keeps_its_kind_its_sentence_and_its_hint() {
+    fn an_engine_error_keeps_kind_message_and_hint() {
         let span = Span::new(3, 7);
         let error = labeled(&Error::not_found("fix-logn", &["fix-login".into()]), span);
         assert_eq!(error.code.as_deref(), Some("lisa::session_not_found"));
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_labelled_at_the_argument_that_it_quotes() {
+    fn an_error_is_labelled_at_the_argument_it_is_about() {
         use nu_protocol::IntoSpanned;
         let flag = |name: &str, text: &str, span| {
             (name.to_owned().into_spanned(span), Some(Value::string(text, span)))
@@ -96,15 +95,17 @@ mod tests {
         call.add_positional(Value::string("demo", Span::new(5, 9)));
         call.named =
             vec![flag("name", "docs", Span::new(10, 20)), flag("cwd", "/nowhere", Span::new(21, 35))];
-        let at = |said: &str| about(&Error::invalid(said, ""), &call, Span::new(0, 4)).labels[0].span;
-        assert_eq!(at("there is a session `docs` already"), Span::new(10, 20));
-        assert_eq!(at("the working folder /nowhere does not exist"), Span::new(21, 35));
-        assert_eq!(at("the agent `demo` has no such mode"), Span::new(5, 9));
-        assert_eq!(at("the demo is over"), Span::new(0, 4));
+        let at = |given: &str| {
+            label_argument(&Error::invalid("no", "").about(given), &call, Span::new(0, 4)).labels[0].span
+        };
+        assert_eq!(at("docs"), Span::new(10, 20), "the value of a flag");
+        assert_eq!(at("cwd"), Span::new(21, 35), "a flag by its name");
+        assert_eq!(at("demo"), Span::new(5, 9), "an argument");
+        assert_eq!(at("elsewhere"), Span::new(0, 4), "not an argument");
     }
 
     #[test]
-    fn a_cancelled_wait_reads_like_any_other_interrupt() {
+    fn a_cancelled_wait_is_reported_as_an_interrupt() {
         let error = labeled(&Error::new(Kind::Cancelled, "stopped", ""), Span::test_data());
         assert_eq!(
             (error.msg.as_str(), error.code.as_deref()),

@@ -1,7 +1,7 @@
-//! How a call that blocks comes to its end: the user presses Ctrl-C, its job is killed, or the shell is gone.
+//! Cancels blocking calls: on Ctrl-C, when the job is killed, or when the shell has exited.
 
-use crate::wire;
-use lisa_engine::engine::Cancel;
+use crate::encoder;
+use lisa_engine::watch::Cancel;
 use nu_plugin::{EngineInterface, EvaluatedCall};
 use nu_protocol::{DeclId, HandlerGuard, LabeledError, PipelineData, SignalAction, Span, Value};
 use std::{
@@ -10,107 +10,109 @@ use std::{
     time::Duration,
 };
 
-/// How long a stream waits for the next thing before it looks whether it is still wanted.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
+/// How often a stream checks whether it's still wanted.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often a call that blocks asks whether it is still wanted. Nothing tells it: it outlives a shell or a job that was
-/// killed for as long as it blocks.
-const PULSE: Duration = Duration::from_secs(2);
+/// How often a blocking call checks that its shell and job are alive. Nushell doesn't notify plugins of a killed shell
+/// or job, so without the check the call would outlive them.
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A little longer than the interval in which Nushell's `sleep` looks at its signals.
-const NAP: i64 = 110_000_000;
+/// In nanoseconds; a little longer than the interval in which Nushell's `sleep` checks its signals.
+const SLEEP_NANOS: i64 = 110_000_000;
 
-/// Ends a blocking call. Lives as long as the call, inside the iterator where the call is a stream.
+/// Cancels a blocking call. Lives as long as the call; in a stream, it belongs to the iterator.
 pub(crate) struct Interrupt {
     cancel: Cancel,
     interface: EngineInterface,
-    pulse: Option<Pulse>,
+    liveness: Option<LivenessCheck>,
     _handler: HandlerGuard,
 }
 
 impl Interrupt {
-    /// Begins to listen for Ctrl-C. The shell also sends `Reset` at every prompt, which means nothing here.
+    /// Registers a handler for Ctrl-C. The shell also sends `Reset` at every prompt, which is ignored.
     pub(crate) fn listen(interface: &EngineInterface) -> Result<Self, LabeledError> {
         let cancel = Cancel::default();
-        let raised = cancel.clone();
+        let cancelled = cancel.clone();
         let handler = interface.register_signal_handler(Box::new(move |action| {
             if matches!(action, SignalAction::Interrupt) {
-                raised.cancel();
+                cancelled.cancel();
             }
         }))?;
-        // The call may have been interrupted before anybody listened.
+        // The interrupt may have come before the handler was registered.
         if interface.signals().interrupted() {
             cancel.cancel();
         }
-        Ok(Self { cancel, interface: interface.clone(), pulse: None, _handler: handler })
+        Ok(Self { cancel, interface: interface.clone(), liveness: None, _handler: handler })
     }
 
-    /// For a call that may block for long: also asks the shell now and then whether it still wants it.
-    pub(crate) fn for_long(mut self) -> Self {
-        self.pulse = Pulse::start(self.interface.clone(), self.cancel.clone());
+    /// For a call that may block for long: also checks regularly that the shell and the job are alive.
+    pub(crate) fn with_liveness_check(mut self) -> Self {
+        self.liveness = LivenessCheck::start(self.interface.clone(), self.cancel.clone());
         self
     }
 
-    /// The flag to hand to the engine.
+    /// The cancellation flag for the engine.
     pub(crate) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// Whether the call is to end: interrupted, or, where it is a stream, read by nobody any more.
-    pub(crate) fn raised(&self) -> bool {
-        self.cancel.is_cancelled() || wire::abandoned()
+    /// Whether the call was cancelled, or its stream was dropped by the reader.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled() || encoder::stream_dropped()
     }
 }
 
-/// A thread that asks, so that an answer that takes its time delays no row.
-struct Pulse {
-    /// Whether the call is over. Held while the shell is asked: a question after the end of its call is one about a call
-    /// that the shell does not know any more, and it gives up a plugin that asks that.
+/// A thread that does the liveness check, so that a slow shell never delays a row.
+struct LivenessCheck {
+    /// Whether the call is over. The lock is held during a check: the shell drops a plugin that sends an engine call for
+    /// a call that has ended.
     over: Arc<Mutex<bool>>,
     thread: Thread,
 }
 
-impl Pulse {
+impl LivenessCheck {
     fn start(interface: EngineInterface, cancel: Cancel) -> Option<Self> {
         let over = Arc::new(Mutex::new(false));
         let ended = Arc::clone(&over);
-        let thread = thread::Builder::new().name("lisa-pulse".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("lisa-liveness".to_owned()).spawn(move || {
             let mut sleep = None;
             loop {
-                thread::park_timeout(PULSE);
+                thread::park_timeout(LIVENESS_INTERVAL);
                 let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
                 if *ended || cancel.is_cancelled() {
                     return;
                 }
                 let sleep = *sleep.get_or_insert_with(|| interface.find_decl("sleep").ok().flatten());
-                if !wanted(&interface, sleep) {
+                if !is_alive(&interface, sleep) {
                     return cancel.cancel();
                 }
             }
         });
-        // Without a thread the call still ends with Ctrl-C.
+        // If there is no thread, Ctrl-C still works.
         thread.ok().map(|handle| Self { over, thread: handle.thread().clone() })
     }
 }
 
-impl Drop for Pulse {
+impl Drop for LivenessCheck {
     fn drop(&mut self) {
         *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.thread.unpark();
     }
 }
 
-/// Has the shell sleep for a moment in the name of the call. That fails where the job was killed that the call belongs
-/// to: its signals are its own, and no other question is answered by them. Any question fails where the shell is gone.
-fn wanted(interface: &EngineInterface, sleep: Option<DeclId>) -> bool {
+/// Checks whether the call's shell and job are alive, by running Nushell's `sleep` on behalf of the call. `sleep` fails
+/// as interrupted if the job was killed; other engine calls don't check a job's signals. Any engine call fails if the
+/// shell has exited.
+fn is_alive(interface: &EngineInterface, sleep: Option<DeclId>) -> bool {
     let slept = sleep.map(|sleep| {
-        let nap = EvaluatedCall::new(Span::unknown()).with_positional(Value::duration(NAP, Span::unknown()));
-        interface.call_decl(sleep, nap, PipelineData::empty(), false, false)
+        let call = EvaluatedCall::new(Span::unknown())
+            .with_positional(Value::duration(SLEEP_NANOS, Span::unknown()));
+        interface.call_decl(sleep, call, PipelineData::empty(), false, false)
     });
     match slept {
         Some(Ok(_)) => true,
         Some(Err(error)) if error.to_string().contains("interrupted") => false,
-        // Somebody's own `sleep`, or none.
+        // `sleep` was overridden or removed.
         _ => interface.get_env_var("PWD").is_ok(),
     }
 }

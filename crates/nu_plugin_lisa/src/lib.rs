@@ -1,46 +1,45 @@
-//! Lisa for Nushell: sessions as tables, actions as pipelines, the journal as a stream.
+//! Lisa for Nushell: sessions as tables, actions in pipelines, the journal as a stream.
 //!
-//! A command is one file below [`commands`] and one line in [`LisaPlugin::commands`]. It reads its arguments, makes
-//! one request of `lisa_engine::api`, and turns the response into values; it decides nothing. What commands share:
+//! Each command is a file in [`commands`] and a line in [`LisaPlugin::commands`]. It parses its arguments, makes one
+//! `lisa_engine::api` request, and converts the response to values. Commands make no decisions. Shared modules:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `caller` | the engine, opened for whoever typed the command: their folder, their environment |
-//! | `settings` | `$env.config.plugins.lisa`, and how flags override it |
-//! | `names` | which sessions a command is about: arguments or pipeline input |
-//! | `signature` | the shape of commands over names, and of their completions |
-//! | `types`, `convert` | what comes out, declared and made |
-//! | `speak` | the engine's advice in the words of this shell |
-//! | `errors` | engine errors as labelled errors with a code and a help text |
-//! | `interrupt` | how a blocking call ends: Ctrl-C, or a shell that is gone |
-//! | `wire` | the protocol with the shell, and which streams nobody reads any more |
-//! | `complete` | session names, agents and the options of a prompt, looked up while somebody types |
+//! | `context` | the engine, opened with the caller's directory and environment |
+//! | `settings` | `$env.config.plugins.lisa`; flags override it |
+//! | `names` | session names from arguments or pipeline input |
+//! | `signature` | shared parts of signatures |
+//! | `types`, `convert` | output types, and the conversion of responses to values |
+//! | `next_step` | the engine's next step as text, with command names |
+//! | `errors` | engine errors as `LabeledError` with code and help |
+//! | `interrupt` | cancellation of blocking calls: Ctrl-C, killed jobs, exited shells |
+//! | `encoder` | the plugin protocol's encoder, which notices dropped streams |
+//! | `complete` | tab completion of session names, agents and prompt options |
 //!
-//! The plugin keeps no state between calls: Nushell may stop it at any time, and what is true stands in tmux and on
-//! disk.
+//! The plugin keeps no state between calls, because Nushell may stop it at any time. All state is in tmux and on disk.
 
-#![allow(clippy::result_large_err, reason = "the derived conversions return Nushell's own error as it is")]
+#![allow(clippy::result_large_err, reason = "the derived conversions return Nushell's own error type")]
 
-mod caller;
 mod commands;
 mod complete;
+mod context;
 mod convert;
+mod encoder;
 mod errors;
 mod interrupt;
 mod names;
+mod next_step;
 mod settings;
 mod signature;
-mod speak;
 mod types;
 mod until;
-mod wire;
 
 use commands::{agent, session};
 use nu_plugin::{Plugin, PluginCommand};
 
-pub use wire::Wire;
+pub use encoder::StreamTrackingEncoder;
 
-/// The plugin. Making one does nothing: Nushell starts the program just to ask for its signatures.
+/// The plugin. Creating it has no side effects, because Nushell also starts the program only for its signatures.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LisaPlugin;
 

@@ -1,42 +1,40 @@
-//! Which sessions a command is about: its arguments, or what is piped into it.
+//! Session names from arguments or pipeline input.
 
-use crate::errors::invalid;
+use crate::errors::invalid_argument;
 use lisa_engine::{engine::Engine, error::Error};
 use nu_plugin::EvaluatedCall;
 use nu_protocol::{LabeledError, Record, Span, Value};
 
-/// A session that was named, and what came along with the name.
+/// A session name with its span, and the prompt and turn of the row it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Named {
-    /// The name as it was given.
+pub(crate) struct NamedSession {
     pub(crate) name: String,
-    /// Where it was given.
     pub(crate) span: Span,
-    /// The prompt that the same row showed: an answer is meant for it and for no other.
+    /// The prompt id from the same row. An answer applies to this prompt only.
     pub(crate) prompt_id: Option<String>,
-    /// The turn that the same row showed.
+    /// The turn from the same row.
     pub(crate) turn: Option<String>,
 }
 
-/// The sessions that were named. Naming none and giving an empty list are different things: `kill` refuses the
-/// first and does nothing for the second.
+/// The sessions to act on. No names and an empty list differ: for the first, `kill` is an error; for the second, it does
+/// nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Names {
-    /// Neither an argument nor input.
-    Unsaid,
-    /// These, in order, each once.
-    Given(Vec<Named>),
+    /// No argument and no input.
+    Missing,
+    /// The names in order, without duplicates.
+    Given(Vec<NamedSession>),
 }
 
 impl Names {
-    /// Reads the positional arguments from `start` on; without any, the input. Arguments win, because inside
+    /// Reads names from the positional arguments from `start` on, or else from the input. Arguments win, because inside
     /// `each {|row| … $row.name }` the row is also the input.
     pub(crate) fn read(call: &EvaluatedCall, start: usize, input: &Value) -> Result<Self, LabeledError> {
         let mut named = Vec::new();
         let args = call.positional.get(start..).unwrap_or_default();
         if args.is_empty() {
             if input.is_nothing() {
-                return Ok(Self::Unsaid);
+                return Ok(Self::Missing);
             }
             collect(input, &mut named)?;
         } else {
@@ -47,35 +45,35 @@ impl Names {
         Ok(Self::Given(named))
     }
 
-    /// The sessions; naming none is an error.
-    pub(crate) fn required(self, head: Span) -> Result<Vec<Named>, LabeledError> {
+    /// The sessions. It's an error if no name was given.
+    pub(crate) fn required(self, head: Span) -> Result<Vec<NamedSession>, LabeledError> {
         match self {
             Self::Given(named) => Ok(named),
-            Self::Unsaid => Err(invalid(
-                "no session is named",
-                "give names as arguments, or pipe in a name, a list of names, or rows of `lisa session list`",
+            Self::Missing => Err(invalid_argument(
+                "no session name given",
+                "pass names as arguments, or pipe in a name, a list of names, or rows of `lisa session list`",
                 head,
             )),
         }
     }
 
-    /// The one session; naming none or several is an error.
-    pub(crate) fn one(self, head: Span) -> Result<Named, LabeledError> {
+    /// The only session. It's an error if none or several names were given.
+    pub(crate) fn one(self, head: Span) -> Result<NamedSession, LabeledError> {
         let mut named = self.required(head)?;
         match (named.pop(), named.is_empty()) {
             (Some(only), true) => Ok(only),
-            (Some(last), false) => Err(invalid(
-                "this command is about one session at a time",
+            (Some(last), false) => Err(invalid_argument(
+                "this command takes one session",
                 "use `each` to run it for every row",
                 last.span,
             )),
-            (None, _) => Err(invalid("the list of sessions is empty", "name one session", head)),
+            (None, _) => Err(invalid_argument("the list of sessions is empty", "pass one session", head)),
         }
     }
 }
 
-/// Fails for the first name that no session has, so that nothing is done when one of many is wrong.
-pub(crate) fn check(engine: &Engine, named: &[Named]) -> Result<(), LabeledError> {
+/// Checks that all sessions exist, so that nothing is done if one of the names is wrong.
+pub(crate) fn check(engine: &Engine, named: &[NamedSession]) -> Result<(), LabeledError> {
     if named.is_empty() {
         return Ok(());
     }
@@ -86,13 +84,13 @@ pub(crate) fn check(engine: &Engine, named: &[Named]) -> Result<(), LabeledError
     }
 }
 
-/// An engine error about several sessions, labelled at the one that it names, or at the flag.
-pub(crate) fn at_name(error: &Error, named: &[Named], call: &EvaluatedCall) -> LabeledError {
+/// Converts an engine error about several sessions, labelled at the name in its message, or at the flag.
+pub(crate) fn at_name(error: &Error, named: &[NamedSession], call: &EvaluatedCall) -> LabeledError {
     let meant = named.iter().find(|named| error.message().contains(&format!("`{}`", named.name)));
-    crate::errors::about(error, call, meant.map_or(call.head, |named| named.span))
+    crate::errors::label_argument(error, call, meant.map_or(call.head, |named| named.span))
 }
 
-fn collect(value: &Value, into: &mut Vec<Named>) -> Result<(), LabeledError> {
+fn collect(value: &Value, into: &mut Vec<NamedSession>) -> Result<(), LabeledError> {
     match value {
         Value::List { vals, .. } => vals.iter().try_for_each(|value| collect(value, into)),
         Value::Record { val, internal_span, .. } => {
@@ -102,11 +100,11 @@ fn collect(value: &Value, into: &mut Vec<Named>) -> Result<(), LabeledError> {
         Value::Error { error, .. } => Err((**error).clone().into()),
         value => match text(value) {
             Some(name) if !name.is_empty() => {
-                push(Named { name, span: value.span(), prompt_id: None, turn: None }, into);
+                push(NamedSession { name, span: value.span(), prompt_id: None, turn: None }, into);
                 Ok(())
             }
-            _ => Err(invalid(
-                format!("a session's name is expected here, not {}", value.get_type()),
+            _ => Err(invalid_argument(
+                format!("expected a session name, not {}", value.get_type()),
                 "names are strings; rows need a `name` column",
                 value.span(),
             )),
@@ -114,7 +112,7 @@ fn collect(value: &Value, into: &mut Vec<Named>) -> Result<(), LabeledError> {
     }
 }
 
-/// A name. One that is made of digits only arrives as a number.
+/// A name as a string. Nushell parses a name of digits as a number.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String { val, .. } | Value::Glob { val, .. } => Some(val.clone()),
@@ -123,23 +121,23 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-fn from_row(row: &Record, span: Span) -> Result<Named, LabeledError> {
+fn from_row(row: &Record, span: Span) -> Result<NamedSession, LabeledError> {
     let text = |record: &Record, column: &str| record.get(column).and_then(text);
     // Rows of `lisa watch` name their session in `session`.
     let name = text(row, "name").or_else(|| text(row, "session")).ok_or_else(|| {
         let columns: Vec<&str> = row.columns().map(String::as_str).collect();
-        invalid(
-            "this row does not name a session",
+        invalid_argument(
+            "this row has no session name",
             format!("rows need a `name` column; this one has {}", columns.join(", ")),
             span,
         )
     })?;
     let prompt_id =
         row.get("prompt").and_then(|prompt| prompt.as_record().ok()).and_then(|prompt| text(prompt, "id"));
-    Ok(Named { name, span, prompt_id, turn: text(row, "turn") })
+    Ok(NamedSession { name, span, prompt_id, turn: text(row, "turn") })
 }
 
-fn push(named: Named, into: &mut Vec<Named>) {
+fn push(named: NamedSession, into: &mut Vec<NamedSession>) {
     if into.iter().all(|other| other.name != named.name) {
         into.push(named);
     }
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_as_arguments_strings_lists_records_or_tables() {
+    fn names_are_arguments_strings_lists_records_or_tables() {
         assert_eq!(names(read(&["a", "b"], Value::test_nothing()).unwrap()), ["a", "b"]);
         assert_eq!(names(read(&[], Value::test_string("a")).unwrap()), ["a"]);
         let list = Value::test_list(vec![Value::test_string("a"), Value::test_string("b")]);
@@ -189,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn no_name_at_all_is_an_error_and_an_empty_list_is_not() {
+    fn no_name_is_an_error_but_an_empty_list_is_not() {
         let error = read(&[], Value::test_nothing()).unwrap().required(Span::test_data()).unwrap_err();
         assert_eq!(error.code.as_deref(), Some("lisa::invalid_argument"));
         assert!(names(read(&[], Value::test_list(vec![])).unwrap()).is_empty());
     }
 
     #[test]
-    fn a_row_brings_its_prompt_and_its_turn_along() {
+    fn a_row_has_the_prompt_id_and_the_turn() {
         let prompt = Value::test_record(record! { "id" => Value::test_string("p1") });
         let row = Value::test_record(record! {
             "name" => Value::test_string("a"), "prompt" => prompt, "turn" => Value::test_string("t9"),
@@ -206,20 +204,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_journal_name_their_session() {
+    fn journal_rows_have_the_name_in_session() {
         let row = Value::test_record(record! { "session" => Value::test_string("a") });
         assert_eq!(names(read(&[], row).unwrap()), ["a"]);
     }
 
     #[test]
-    fn a_row_without_a_name_says_which_columns_it_has() {
+    fn a_row_without_a_name_lists_its_columns() {
         let row = Value::test_record(record! { "nane" => Value::test_string("a") });
         let error = read(&[], row).unwrap_err();
         assert!(error.help.as_deref().is_some_and(|help| help.contains("nane")), "{error:?}");
     }
 
     #[test]
-    fn a_command_about_one_session_refuses_two() {
+    fn a_command_for_one_session_rejects_two() {
         assert!(read(&["a", "b"], Value::test_nothing()).unwrap().one(Span::test_data()).is_err());
     }
 

@@ -1,18 +1,18 @@
-//! `$env.config.plugins.lisa`: what to assume where a flag says nothing. Flags override it, here and nowhere else.
+//! Settings from `$env.config.plugins.lisa`: defaults for flags. Only this module combines flags and settings.
 
-use crate::errors::{code, invalid};
+use crate::errors::{code, invalid_argument};
 use lisa_engine::{
+    api::words::Mode,
     error::{Kind, near_matches},
-    observation::Mode,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall};
 use nu_protocol::{FromValue, LabeledError, ShellError, Span, Spanned, Value};
 use std::time::Duration;
 
-/// The caller's settings. Every one may be left out.
+/// The caller's settings. All are optional.
 #[derive(Debug, Default, Clone, PartialEq, FromValue)]
 pub(crate) struct Settings {
-    /// The agent to start where none is named.
+    /// Default agent of a spawn.
     #[nu_value(default)]
     pub(crate) agent: Option<String>,
     /// `interactive` or `exec`.
@@ -21,28 +21,28 @@ pub(crate) struct Settings {
     /// The model.
     #[nu_value(default)]
     pub(crate) model: Option<String>,
-    /// The folder that sessions start in.
+    /// The directory that sessions start in.
     #[nu_value(default)]
     pub(crate) cwd: Option<String>,
-    /// How long a spawn or a resume waits for the agent to be ready.
+    /// How long spawn and resume wait for the agent to be ready.
     #[nu_value(default)]
     pub(crate) wait: Option<Duration>,
-    /// How long a monitor waits.
+    /// Timeout of monitor.
     #[nu_value(default)]
     pub(crate) timeout: Option<Duration>,
-    /// How many lines a capture takes.
+    /// Maximum number of lines of capture.
     #[nu_value(default)]
     pub(crate) lines: Option<i64>,
-    /// The project that a list is about, such as `.`; every project unless said.
+    /// The project to list, such as `.` (default: all projects).
     #[nu_value(default)]
     pub(crate) project: Option<String>,
 }
 
-/// The settings there are, for the message about one that there is not.
+/// All settings, for the error about an unknown one.
 const KNOWN: &[&str] = &["agent", "mode", "model", "cwd", "wait", "timeout", "lines", "project"];
 
 impl Settings {
-    /// Asks the shell for them.
+    /// Gets the settings from the shell.
     pub(crate) fn read(interface: &EngineInterface, head: Span) -> Result<Self, LabeledError> {
         match interface.get_plugin_config()? {
             Some(value) => Self::parse(value, head),
@@ -64,7 +64,7 @@ impl Settings {
             let known: Vec<String> = KNOWN.iter().map(|&word| word.to_owned()).collect();
             let near = near_matches(unknown, &known);
             let there_are = if near.is_empty() { KNOWN.join(", ") } else { near.join(", ") };
-            return Err(wrong(format!("There is no setting `{unknown}`"), format!("settings: {there_are}")));
+            return Err(wrong(format!("Unknown setting `{unknown}`"), format!("settings: {there_are}")));
         }
         Self::from_value(value.clone()).map_err(|error| {
             let message = match &error {
@@ -72,13 +72,12 @@ impl Settings {
                     let which = value.as_record().ok().and_then(|record| {
                         record.iter().find(|(_, value)| value.span() == *span).map(|(name, _)| name.as_str())
                     });
-                    let which =
-                        which.map_or("What is set".to_owned(), |name| format!("The setting `{name}`"));
-                    format!("{which} should be {to_type}, not {from_type}")
+                    let which = which.map_or("A setting".to_owned(), |name| format!("The setting `{name}`"));
+                    format!("{which} must be {to_type}, not {from_type}")
                 }
-                error => format!("The settings can not be understood: {error}"),
+                error => format!("Malformed settings: {error}"),
             };
-            wrong(message, "`help lisa` says what each setting is".to_owned())
+            wrong(message, "see `help lisa`".to_owned())
         })
     }
 
@@ -89,15 +88,15 @@ impl Settings {
         head: Span,
     ) -> Result<Spanned<String>, LabeledError> {
         given.or_else(|| self.agent.clone().map(|item| Spanned { item, span: head })).ok_or_else(|| {
-            invalid(
-                "no agent is named",
-                "name one (`lisa agent list` shows them), or set $env.config.plugins.lisa.agent",
+            invalid_argument(
+                "no agent given",
+                "pass one (see `lisa agent list`), or set $env.config.plugins.lisa.agent",
                 head,
             )
         })
     }
 
-    /// The mode: `--mode`, or the setting, or interactive.
+    /// The mode: `--mode`, or the setting (default: interactive).
     pub(crate) fn mode(&self, call: &EvaluatedCall) -> Result<Mode, LabeledError> {
         let given: Option<Spanned<String>> = call.get_flag("mode")?;
         let (word, span) = match (&given, &self.mode) {
@@ -105,10 +104,9 @@ impl Settings {
             (None, Some(setting)) => (setting.as_str(), call.head),
             (None, None) => return Ok(Mode::default()),
         };
-        [Mode::Interactive, Mode::Exec]
-            .into_iter()
-            .find(|mode| mode.as_str() == word)
-            .ok_or_else(|| invalid(format!("there is no mode `{word}`"), "modes: interactive, exec", span))
+        [Mode::Interactive, Mode::Exec].into_iter().find(|mode| mode.as_str() == word).ok_or_else(|| {
+            invalid_argument(format!("unknown mode `{word}`"), "modes: interactive, exec", span)
+        })
     }
 
     /// `--model`, or the setting.
@@ -140,11 +138,15 @@ impl Settings {
             (None, None) => return Ok(None),
         };
         u32::try_from(count).ok().filter(|count| *count > 0).map(Some).ok_or_else(|| {
-            invalid(format!("{count} lines make no sense"), "give a number from 1 to 2000", span)
+            invalid_argument(
+                format!("invalid number of lines: {count}"),
+                "pass a number from 1 to 2000",
+                span,
+            )
         })
     }
 
-    /// `--project`, or nothing with `--all`, or the setting.
+    /// `--project`, or the setting. `--all` ignores the setting.
     pub(crate) fn project(&self, call: &EvaluatedCall) -> Result<Option<String>, LabeledError> {
         let given: Option<String> = call.get_flag("project")?;
         let all = call.has_flag("all")?;
@@ -162,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_stays_unsaid() {
+    fn settings_are_optional() {
         let got = settings(record! { "agent" => Value::test_string("codex") }).unwrap();
         assert_eq!(got, Settings { agent: Some("codex".into()), ..Settings::default() });
     }
 
     #[test]
-    fn a_misspelt_setting_is_an_error_that_names_the_right_one() {
+    fn a_misspelt_setting_is_an_error_with_a_suggestion() {
         let error = settings(record! { "modle" => Value::test_string("x") }).unwrap_err();
         assert_eq!(error.code.as_deref(), Some("lisa::invalid_config"));
         assert!(error.help.as_deref().is_some_and(|help| help.contains("model")), "{error:?}");
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn all_widens_a_list_that_the_settings_narrow() {
+    fn all_overrides_the_project_setting() {
         let settings = settings(record! { "project" => Value::test_string(".") }).unwrap();
         let call = EvaluatedCall::new(Span::test_data());
         assert_eq!(settings.project(&call).unwrap().as_deref(), Some("."));

@@ -1,12 +1,9 @@
-//! What the signatures of several commands share.
+//! Shared parts of signatures.
 
-use lisa_engine::{
-    api::{EventKind, View},
-    words::Status,
-};
+use lisa_engine::api::{EventKind, View, words::Status};
 use nu_protocol::{Category, Completion, Example, Flag, PositionalArg, Signature, SyntaxShape, Type, Value};
 
-/// The words of a closed set of the API, as a static list for completions.
+/// The words of an API enum as a static list, for completions.
 macro_rules! words_of {
     ($set:ty) => {{
         const WORDS: [&str; <$set>::ALL.len()] = {
@@ -22,21 +19,21 @@ macro_rules! words_of {
     }};
 }
 
-/// Every status.
+/// All statuses.
 pub(crate) const STATUSES: &[&str] = words_of!(Status);
-/// Every kind of event.
+/// All kinds of events.
 pub(crate) const EVENTS: &[&str] = words_of!(EventKind);
-/// Everything that can be read of a session.
+/// All views of a session.
 pub(crate) const VIEWS: &[&str] = words_of!(View);
-/// How a session runs its agent.
+/// All modes.
 pub(crate) const MODES: &[&str] = &["interactive", "exec"];
 
-/// A signature under Lisa's heading in `help commands`.
+/// A signature in the category `lisa` of `help commands`.
 pub(crate) fn lisa(name: &str) -> Signature {
     Signature::build(name).category(Category::Custom("lisa".to_owned()))
 }
 
-/// A flag with a value of a closed set.
+/// A flag that takes one of these words.
 pub(crate) fn choice(name: &str, short: Option<char>, words: &'static [&'static str], desc: &str) -> Flag {
     let flag = Flag::new(name).arg(SyntaxShape::String).desc(desc).completion(Completion::new_list(words));
     match short {
@@ -47,14 +44,14 @@ pub(crate) fn choice(name: &str, short: Option<char>, words: &'static [&'static 
 
 /// A `--mode` flag.
 pub(crate) fn mode() -> Flag {
-    choice("mode", Some('m'), MODES, "How to run it: interactive takes prompt after prompt, exec runs one.")
+    choice("mode", Some('m'), MODES, "How to run it: interactive (many prompts) or exec (one prompt).")
 }
 
-/// Commands over sessions.
+/// Signatures of commands that take session names.
 pub(crate) trait OverNames {
-    /// Any number of names, as arguments or as input.
+    /// Takes any number of names, as arguments or input.
     fn names(self, out: Type) -> Self;
-    /// One name, as an argument or as input.
+    /// Takes one name, as an argument or input.
     fn one_name(self, out: Type) -> Self;
 }
 
@@ -71,8 +68,8 @@ impl OverNames for Signature {
     }
 }
 
-/// The types of a command that takes these inputs, or none. `any` comes last: inside `each {|row| … }` the row is the
-/// input of the first command whether it uses it or not, and Nushell refuses input that is not declared.
+/// The input and output types of a command with these inputs or none. `any` is last: inside `each {|row| … }` the row is
+/// the input of the first command even if it isn't used, and Nushell rejects undeclared input types.
 pub(crate) fn inputs_to(inputs: impl IntoIterator<Item = Type>, out: Type) -> Vec<(Type, Type)> {
     let inputs = std::iter::once(Type::Nothing).chain(inputs).chain([Type::Any]);
     inputs.map(|input| (input, out.clone())).collect()
@@ -86,7 +83,7 @@ fn named_table() -> Type {
     Type::Table([("name", Type::String)].into())
 }
 
-/// An example with its result.
+/// An example with an optional result.
 pub(crate) fn example<'a>(
     description: &'a str,
     example: &'a str,

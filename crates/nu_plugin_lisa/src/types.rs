@@ -1,8 +1,8 @@
-//! What comes out of each command, declared. Nushell checks assignments such as `let x: table<name: string>` against
-//! it, completes column names from it, and does not enforce it: tests in `convert` hold the values to it.
+//! The declared output types of all commands. Nushell checks assignments such as `let x: table<name: string>` against
+//! them and completes column names from them, but doesn't enforce them; tests in `convert` do.
 //!
-//! Names and words are the API's own. What has a unit there (`idle_ms`, `wait_estimate_s`) is a duration here and
-//! loses the unit from its name; `started_at` is `started`.
+//! Names and words are those of the API. Fields with a unit (`idle_ms`, `wait_estimate_s`) are durations here, without
+//! the unit in the name; `started_at` is `started`.
 
 use nu_protocol::Type;
 
@@ -19,7 +19,7 @@ pub(crate) fn record(columns: Columns) -> Type {
     Type::Record(columns.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect())
 }
 
-/// A type, or null where nothing is known.
+/// A nullable type.
 pub(crate) fn or_null(ty: Type) -> Type {
     Type::one_of([ty, Type::Nothing])
 }
@@ -54,8 +54,8 @@ pub(crate) fn row() -> Columns {
     ]
 }
 
-/// A row of `lisa session status`. What is nested in it is left open: commands that take names declare this type once
-/// for each kind of input, and their help has to stay readable.
+/// A row of `lisa session status`. Nested records have no declared fields: commands that take names repeat this type for
+/// each input type, and their help should stay readable.
 pub(crate) fn session() -> Columns {
     vec![
         ("name", text()),
@@ -99,7 +99,7 @@ pub(crate) fn session() -> Columns {
     ]
 }
 
-/// What an agent asks.
+/// A prompt.
 pub(crate) fn prompt() -> Columns {
     vec![
         ("id", text()),
@@ -118,7 +118,7 @@ pub(crate) fn prompt() -> Columns {
     ]
 }
 
-/// What can be chosen.
+/// An option of a prompt.
 pub(crate) fn option() -> Columns {
     vec![
         ("key", text()),
@@ -129,14 +129,14 @@ pub(crate) fn option() -> Columns {
     ]
 }
 
-/// What `lisa session spawn` returns: the session, and what became of its prompt.
+/// The output of `lisa session spawn`: the session, and the receipt of its prompt.
 pub(crate) fn spawned() -> Columns {
     let mut columns = session();
     columns.extend([("receipt", or_null(record(receipt()))), ("cursor", Type::Int), ("next", text())]);
     columns
 }
 
-/// What became of a prompt.
+/// The receipt of a sent prompt.
 pub(crate) fn receipt() -> Columns {
     vec![
         ("delivered", text()),
@@ -149,7 +149,7 @@ pub(crate) fn receipt() -> Columns {
     ]
 }
 
-/// What `lisa session send` returns.
+/// The output of `lisa session send`.
 pub(crate) fn sent() -> Columns {
     let mut columns = vec![("name", text())];
     columns.extend(receipt());
@@ -162,7 +162,7 @@ pub(crate) fn answered() -> Columns {
     vec![
         ("name", text()),
         ("effect", or_null(text())),
-        // In words what was answered, or why nothing was: what has to fit a small terminal.
+        // What was answered, or why nothing was. Kept among the first columns, which fit a small terminal.
         ("detail", text()),
         ("state", or_null(text())),
         ("status", or_null(text())),
@@ -188,7 +188,7 @@ pub(crate) fn action() -> Columns {
     ]
 }
 
-/// Why one of several actions failed.
+/// The error of a failed action.
 pub(crate) fn problem() -> Columns {
     vec![("code", text()), ("message", text()), ("help", text())]
 }
@@ -219,12 +219,12 @@ pub(crate) fn tree() -> Columns {
         ("state", text()),
         ("attention", text()),
         ("depth", Type::Int),
-        // As deep as sessions are nested, which a type can not say.
+        // Recursive, which Nushell's types can't express.
         ("children", Type::list(Type::Any)),
     ]
 }
 
-/// What `lisa session explain` returns.
+/// The output of `lisa session explain`.
 pub(crate) fn explanation() -> Columns {
     vec![
         ("name", text()),

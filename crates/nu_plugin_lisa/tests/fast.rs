@@ -1,14 +1,14 @@
-//! What can be said of the commands without a session: their signatures, and what they make of wrong arguments.
+//! Tests that need no session: signatures, and errors about invalid arguments.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can not go on fails")]
-#![allow(clippy::result_large_err, reason = "Nushell's own error as it is")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+#![allow(clippy::result_large_err, reason = "Nushell's own error type")]
 
 use nu_plugin::{Plugin, PluginCommand};
 use nu_plugin_lisa::LisaPlugin;
 use nu_plugin_test_support::PluginTest;
 use nu_protocol::{LabeledError, ShellError, Span, Type, Value};
 
-/// An engine with the plugin in it, a folder to stand in, and a state folder of its own.
+/// A Nushell engine with the plugin, and temporary working and state directories.
 struct Shell {
     test: PluginTest,
     _dir: tempfile::TempDir,
@@ -18,9 +18,9 @@ impl Shell {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut test = PluginTest::new("lisa", LisaPlugin.into()).unwrap();
-        let folder = Value::test_string(dir.path().to_str().unwrap());
+        let path = Value::test_string(dir.path().to_str().unwrap());
         for name in ["PWD", "HOME", "LISA_STATE_DIR", "LISA_CONFIG_DIR"] {
-            test.engine_state_mut().add_env_var(name.to_owned(), folder.clone());
+            test.engine_state_mut().add_env_var(name.to_owned(), path.clone());
         }
         Self { test, _dir: dir }
     }
@@ -42,7 +42,7 @@ impl Shell {
         let error = self.error(source);
         assert_eq!(error.code.as_deref(), Some(code), "{source}: {error:?}");
         assert!(error.help.as_deref().is_some_and(|text| text.contains(help)), "{source}: {error:?}");
-        assert!(!error.labels.is_empty(), "{source}: an error points at something");
+        assert!(!error.labels.is_empty(), "{source}: the error has a label");
     }
 }
 
@@ -51,7 +51,7 @@ fn commands() -> Vec<Box<dyn PluginCommand<Plugin = LisaPlugin>>> {
 }
 
 #[test]
-fn every_command_is_there() {
+fn all_commands_are_registered() {
     let mut names: Vec<String> = commands().iter().map(|command| command.name().to_owned()).collect();
     names.sort();
     let want = [
@@ -123,7 +123,7 @@ fn every_command_declares_its_types_and_has_an_example_with_a_result() {
 }
 
 #[test]
-fn flags_are_those_of_the_design() {
+fn flags_are_as_specified() {
     let want = [
         ("lisa session list", "agent -a, status -s, project -p, all -A"),
         (
@@ -153,7 +153,7 @@ fn flags_are_those_of_the_design() {
 }
 
 #[test]
-fn a_command_over_names_refuses_to_guess_which() {
+fn a_command_without_names_is_an_error() {
     let mut shell = Shell::new();
     for command in
         ["status", "answer --choice deny", "interrupt", "resume", "kill", "explain", "capture", "attach"]
@@ -163,7 +163,7 @@ fn a_command_over_names_refuses_to_guess_which() {
 }
 
 #[test]
-fn an_empty_list_is_nothing_to_do() {
+fn an_empty_list_does_nothing() {
     let mut shell = Shell::new();
     for command in ["answer --choice deny", "interrupt", "resume", "kill", "status", "monitor"] {
         let done = shell.eval(&format!("[] | lisa session {command}")).unwrap();
@@ -173,7 +173,7 @@ fn an_empty_list_is_nothing_to_do() {
 }
 
 #[test]
-fn a_wrong_word_is_an_error_that_lists_the_right_ones() {
+fn an_invalid_word_is_an_error_with_the_valid_ones() {
     let mut shell = Shell::new();
     let code = "lisa::invalid_argument";
     shell.fails("lisa session list --status waiting", code, "waiting_input");
@@ -188,7 +188,7 @@ fn a_wrong_word_is_an_error_that_lists_the_right_ones() {
 }
 
 #[test]
-fn an_action_without_its_object_is_an_error() {
+fn an_action_without_its_argument_is_an_error() {
     let mut shell = Shell::new();
     let code = "lisa::invalid_argument";
     shell.fails("lisa session send x", code, "pipe");
@@ -209,14 +209,14 @@ fn an_error_points_at_the_argument_it_is_about() {
 }
 
 #[test]
-fn the_callers_environment_is_the_one_that_counts() {
+fn the_callers_environment_is_used() {
     let mut shell = Shell::new();
     shell.fails("$env.LISA_MAX_SESSIONS = 'many'; lisa doctor", "lisa::invalid_config", "LISA_MAX_SESSIONS");
     shell.fails("$env.LISA_STATE_DIR = 'here'; lisa doctor", "lisa::invalid_config", "LISA_STATE_DIR");
 }
 
 #[test]
-fn settings_come_from_the_configuration_and_wrong_ones_are_named() {
+fn settings_come_from_the_configuration_and_invalid_ones_are_named() {
     let mut shell = Shell::new();
     shell.fails("$env.config.plugins.lisa = {agnet: demo}; lisa doctor", "lisa::invalid_config", "agent");
     shell.fails(

@@ -4,8 +4,8 @@ use lisa_engine::api::{
     AnswerRequest, KillRequest, ReadRequest, ResumeRequest, SendRequest, SessionRequest, SpawnRequest, View,
     WaitRequest,
 };
-use lisa_engine::engine::{Cancel, Engine};
 use lisa_engine::error::{Error, Result};
+use lisa_engine::{engine::Engine, watch::Cancel};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -1,16 +1,18 @@
-//! A client of the MCP server: JSON-RPC over the pipes of the built program.
+//! The MCP server, called by the client of MCP's own SDK.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use lisa_engine::api::{AnswerRequest, SendRequest, SpawnRequest, View};
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{RoleClient, RunningService, serve_client};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use super::{Answered, Done, Hands, Seen, Sent, Spawned, Told, Until};
 use crate::lab::{self, Lab};
@@ -21,17 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a server may take to end when nobody speaks to it any more.
 const GONE: Duration = Duration::from_secs(20);
 
-/// A client with a server of its own.
+/// A client with a server of its own. Its calls block, as those of the other hands do.
 pub struct Mcp {
-    wire: RefCell<Wire>,
-}
-
-struct Wire {
+    runtime: Runtime,
+    service: RunningService<RoleClient, ()>,
     server: Child,
-    /// Closed when the client goes.
-    input: Option<ChildStdin>,
-    output: Receiver<Value>,
-    last: u64,
 }
 
 impl Mcp {
@@ -42,33 +38,25 @@ impl Mcp {
 
     /// Starts a server with this environment in a directory, and shakes hands with it.
     pub fn start_in(env: impl Iterator<Item = (OsString, OsString)>, directory: &Path) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let mut command = Command::new(lab::lisa_mcp());
         command.env_clear().envs(env).current_dir(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut server = command.spawn().unwrap();
-        let (said, output) = channel();
-        let lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-                if said.send(message).is_err() {
-                    return;
-                }
-            }
+        let (service, server) = runtime.block_on(async {
+            let mut server = command.spawn().unwrap();
+            let pipes = (server.stdout.take().unwrap(), server.stdin.take().unwrap());
+            (serve_client((), pipes).await.unwrap(), server)
         });
-        let input = server.stdin.take();
-        let mut wire = Wire { server, input, output, last: 0 };
-        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "scenarios", "version": "0"}});
-        wire.request("initialize", hello).unwrap();
-        wire.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        Self { wire: RefCell::new(wire) }
+        Self { runtime, service, server }
     }
 
     /// Calls a tool; its result, or what it says is wrong.
     pub fn call(&self, tool: &str, arguments: Value) -> Told<Value> {
-        let params = json!({"name": tool, "arguments": arguments});
-        let result = self.wire.borrow_mut().request("tools/call", params)?;
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = arguments.as_object().cloned();
+        let called = self.runtime.block_on(async { timeout(PATIENCE, self.service.call_tool(params)).await });
+        let result = called.map_err(|error| format!("{tool}: {error}"))?;
+        let result = json!(result.map_err(|error| format!("{tool}: {error}"))?);
         match result["isError"] == true {
             true => Err(result.to_string()),
             false => Ok(result),
@@ -81,40 +69,17 @@ impl Mcp {
     }
 }
 
-impl Wire {
-    fn say(&mut self, message: &Value) {
-        let input = self.input.as_mut().unwrap();
-        writeln!(input, "{message}").and_then(|()| input.flush()).unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: Value) -> Told<Value> {
-        self.last += 1;
-        let id = self.last;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        loop {
-            let message = self.output.recv_timeout(PATIENCE).map_err(|error| format!("{method}: {error}"))?;
-            if message["id"] == id && message.get("method").is_none() {
-                return match message.get("result") {
-                    Some(result) => Ok(result.clone()),
-                    None => Err(message.to_string()),
-                };
-            }
-        }
-    }
-}
-
 impl Drop for Mcp {
     fn drop(&mut self) {
-        let wire = self.wire.get_mut();
-        wire.input = None;
-        let told = Instant::now();
-        while matches!(wire.server.try_wait(), Ok(None)) && told.elapsed() < GONE {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let stayed = matches!(wire.server.try_wait(), Ok(None));
-        let _ = wire.server.kill();
-        let _ = wire.server.wait();
-        assert!(!stayed || std::thread::panicking(), "the server did not end when its client went away");
+        let Self { runtime, service, server } = self;
+        let ended = runtime.block_on(async {
+            // It hears that its client is gone by the end of its standard input.
+            let _ = service.close().await;
+            let ended = timeout(GONE, server.wait()).await.is_ok();
+            let _ = server.kill().await;
+            ended
+        });
+        assert!(ended || std::thread::panicking(), "the server did not end when its client went away");
     }
 }
 

@@ -8,8 +8,8 @@ mod engine;
 mod mcp;
 mod nu;
 
+use lisa_engine::api::words::{Effect, StateName, Status};
 use lisa_engine::api::{AnswerRequest, SendRequest, SpawnRequest, View};
-use lisa_engine::words::{Effect, StateName, Status};
 use serde::Deserialize;
 
 pub use engine::InProcess;

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use lisa_engine::api::{AnswerRequest, SendRequest, SpawnRequest, View};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use test_support::{programs, tools};
 
 use super::{Answered, Done, Hands, Seen, Sent, Spawned, Told, Until};
 use crate::lab::Lab;
-use crate::programs;
 
 /// The variable in which a script finds its arguments.
 const ARGUMENTS: &str = "SCENARIO";
@@ -27,8 +27,8 @@ impl Nu {
     /// Nushell in a lab.
     pub fn new(lab: &Lab) -> Self {
         Self {
-            nu: programs::nushell().unwrap(),
-            plugin: programs::built("nu_plugin_lisa", "nu_plugin_lisa").unwrap(),
+            nu: tools::program("nu").unwrap(),
+            plugin: programs::built("nu_plugin_lisa").unwrap(),
             env: lab.home.env().collect(),
             project: lab.home.project().to_path_buf(),
         }

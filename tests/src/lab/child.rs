@@ -4,7 +4,7 @@ use lisa_engine::api::{
     AnswerRequest, AnswerResponse, Delivery, KillRequest, ReadRequest, SendRequest, SendResponse, Session,
     SessionRequest, SpawnRequest, SpawnResponse, View, WaitRequest,
 };
-use lisa_engine::engine::Cancel;
+use lisa_engine::watch::Cancel;
 
 use super::{Eyes, Lab, PATIENCE};
 use crate::report;

@@ -22,16 +22,17 @@ use std::time::Duration;
 
 use lisa_engine::api::{KillAllRequest, SpawnRequest};
 use lisa_engine::config::{Environment, Socket};
-use lisa_engine::engine::{Caller, Engine};
 use lisa_engine::tmux::Tmux;
+use lisa_engine::{engine::Engine, watch::Caller};
+use test_support::programs;
 
 pub use child::Child;
 pub(crate) use eyes::now_ms;
 pub use eyes::{Eyes, Judgement};
+pub use test_support::until;
 
 use crate::agents::{Agent, AgentHome, AgentKind, HomeOptions};
 use crate::model_server::{ModelServer, Scenario};
-use crate::programs;
 
 /// How many agents run at once in one test program: each takes a core while it starts.
 const AGENTS_MAX: usize = 2;
@@ -46,7 +47,7 @@ pub struct LabOptions {
     pub home: HomeOptions,
     /// Further variables for the agents and for Lisa.
     pub env: Vec<(String, String)>,
-    /// How many agents will run at once; one unless said.
+    /// How many agents will run at once (default: one).
     pub agents: usize,
 }
 
@@ -72,7 +73,7 @@ impl Lab {
 
     /// A lab that differs from the usual one.
     pub fn with(kind: AgentKind, scenario: Scenario, options: LabOptions) -> Option<Self> {
-        let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"))?;
+        let agent = Agent::for_test(kind)?;
         let version = agent.version().unwrap();
         let slots = Slots::take(options.agents.max(1));
         let server = ModelServer::start(scenario).unwrap();
@@ -91,8 +92,7 @@ impl Lab {
 
     /// Makes another agent known in the lab; false where it cannot be had.
     pub fn add(&self, kind: AgentKind) -> bool {
-        let agent = Agent::for_test(kind).unwrap_or_else(|why| panic!("{why}"));
-        agent.is_some_and(|agent| self.home.link(&agent).is_ok())
+        Agent::for_test(kind).is_some_and(|agent| self.home.link(&agent).is_ok())
     }
 
     /// The engine.
@@ -156,19 +156,7 @@ fn caller(home: &AgentHome) -> Caller {
 
 /// Lisa's MCP server.
 pub fn lisa_mcp() -> PathBuf {
-    programs::built("lisa-mcp", "lisa-mcp").unwrap()
-}
-
-/// Waits for something to come true.
-pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = std::time::Instant::now() + limit;
-    while !holds() {
-        if std::time::Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    true
+    programs::built("lisa-mcp").unwrap()
 }
 
 static TAKEN: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());

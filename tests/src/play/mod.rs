@@ -13,6 +13,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use test_support::{needs, tools};
+
 use crate::agents::AgentKind;
 use crate::hands::{Hands, Through};
 use crate::lab::{Judgement, Lab, LabOptions};
@@ -115,6 +117,9 @@ impl<'a> Stage<'a> {
 /// Plays scenes with an agent through a front end; fails when all are played if one of them did not work.
 pub fn play(kind: AgentKind, through: Through, scenes: &'static [Scene], agents: usize) {
     let options = LabOptions { agents, ..LabOptions::default() };
+    if through == Through::Nu {
+        needs!(tools::program("nu"));
+    }
     let Some(lab) = Lab::with(kind, Scenario::new(), options) else { return };
     let hands = through.hands(&lab);
     let Some(first) = scenes.first() else { return };
@@ -146,7 +151,7 @@ pub fn play(kind: AgentKind, through: Through, scenes: &'static [Scene], agents:
             Ok(()) => {}
             Err(panic) => {
                 one.fail(&said(panic.as_ref()));
-                // What the scene left behind would spoil the next. A session that can not be ended has failed with it.
+                // What the scene left behind would spoil the next. A session that cannot be ended has failed with it.
                 let _ = catch_unwind(AssertUnwindSafe(|| stage.retire()));
             }
         }

@@ -9,13 +9,17 @@ mod report;
 mod target;
 
 use crate::{
-    context::{Context, refuse_unknown},
+    context::Context,
     failure::{Failure, Result},
     scratch::{self, Scratch},
 };
 use build::Fuzzer;
 pub(crate) use report::Figures;
-use std::{fs, path::Path, time::Duration};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// The directory of the fuzzer: its package, corpora, dictionaries and failures.
 const HOME: &str = "fuzz";
@@ -29,50 +33,75 @@ pub(crate) enum Amount {
     Inputs(u64),
 }
 
-/// What the command line asks for.
-#[derive(Debug)]
-struct Options {
+/// The arguments of `fuzz`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The targets to fuzz (default: all)
+    #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    amount: Amount,
-    /// Whether the figures go into the documentation.
+    /// How long each target runs (default: 5)
+    #[arg(long, value_name = "N", conflicts_with = "inputs", value_parser = above_zero)]
+    seconds: Option<u64>,
+    /// How many inputs each target gets, instead of a time
+    #[arg(long, value_name = "N", value_parser = above_zero)]
+    inputs: Option<u64>,
+    /// Run only this input, for one target
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Write the figures into the documentation
+    #[arg(long)]
     write: bool,
-    /// Only this input is run.
-    replay: Option<String>,
+    /// List the targets
+    #[arg(long)]
     list: bool,
 }
 
+impl Arguments {
+    fn amount(&self) -> Amount {
+        match self.inputs {
+            Some(inputs) => Amount::Inputs(inputs),
+            None => Amount::Time(Duration::from_secs(self.seconds.unwrap_or(5))),
+        }
+    }
+}
+
+fn above_zero(text: &str) -> std::result::Result<u64, String> {
+    let number = text.replace('_', "").parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
 /// `cargo xtask fuzz`.
-pub(crate) fn command(context: &Context, arguments: &[String]) -> Result<()> {
-    let options = read(arguments)?;
+pub(crate) fn command(context: &Context, arguments: &Arguments) -> Result<()> {
     let fuzzer = Fuzzer::build(context)?;
     let known = fuzzer.targets();
-    if options.list {
+    if arguments.list {
         known.iter().for_each(|target| println!("{:14} {}", target.name, target.what));
         return Ok(());
     }
     if let Some(unknown) =
-        options.targets.iter().find(|name| known.iter().all(|target| target.name != **name))
+        arguments.targets.iter().find(|name| known.iter().all(|target| target.name != **name))
     {
         return Err(Failure::new(format!("there is no target `{unknown}`"))
             .hint("`cargo xtask fuzz --list` lists them"));
     }
-    if let Some(input) = &options.replay {
-        let [target] = options.targets.as_slice() else {
+    if let Some(input) = &arguments.replay {
+        let [target] = arguments.targets.as_slice() else {
             return Err(
                 Failure::new("`--replay` takes one target").hint("name the target that the input is for")
             );
         };
-        return fuzzer.replay(context, target, Path::new(input));
+        return fuzzer.replay(context, target, input);
     }
-    if options.write && !options.targets.is_empty() {
+    if arguments.write && !arguments.targets.is_empty() {
         return Err(
             Failure::new("`--write` needs figures of every target").hint("leave the names of targets out")
         );
     }
-    let figures = fuzz(context, &fuzzer, &options.targets, options.amount)?;
+    let figures = fuzz(context, &fuzzer, &arguments.targets, arguments.amount())?;
     print!("{}", report::table(&figures));
-    if options.write {
-        page::write(context, &fuzzer, &figures, arguments)?;
+    if arguments.write {
+        let line: Vec<String> = env::args().skip(2).collect();
+        page::write(context, &fuzzer, &figures, &line)?;
     }
     if figures.iter().any(|target| target.finding.is_some()) { Err(Failure::Reported) } else { Ok(()) }
 }
@@ -95,37 +124,6 @@ pub(crate) fn check_machine() -> Result<()> {
     build::check_compiler()
 }
 
-fn read(arguments: &[String]) -> Result<Options> {
-    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut number = |flag: &str| -> Result<Option<u64>> {
-        let Some(at) = words.iter().position(|word| *word == flag) else { return Ok(None) };
-        let value = words.get(at + 1).and_then(|value| value.replace('_', "").parse().ok());
-        words.drain(at..words.len().min(at + 2));
-        let wrong = || Failure::new(format!("`{flag}` takes a whole number above 0"));
-        value.filter(|number| *number > 0).map(Some).ok_or_else(wrong)
-    };
-    let amount = match (number("--seconds")?, number("--inputs")?) {
-        (Some(_), Some(_)) => return Err(Failure::new("give either `--seconds` or `--inputs`")),
-        (Some(seconds), None) => Amount::Time(Duration::from_secs(seconds)),
-        (None, Some(inputs)) => Amount::Inputs(inputs),
-        (None, None) => Amount::Time(Duration::from_secs(5)),
-    };
-    let mut replay = None;
-    if let Some(at) = words.iter().position(|word| *word == "--replay") {
-        let input = words.get(at + 1).ok_or_else(|| Failure::new("`--replay` takes the path of an input"))?;
-        replay = Some((*input).to_owned());
-        words.drain(at..at + 2);
-    }
-    refuse_unknown(&words, &["--seconds", "--inputs", "--replay", "--write", "--list"])?;
-    Ok(Options {
-        targets: words.iter().filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()).collect(),
-        amount,
-        write: words.contains(&"--write"),
-        replay,
-        list: words.contains(&"--list"),
-    })
-}
-
 /// Makes a directory with its parents.
 fn make(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| Failure::io("create", path, &error))
@@ -134,18 +132,26 @@ fn make(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
-    fn options(line: &str) -> Result<Options> {
-        read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn read(line: &str) -> Option<Arguments> {
+        let words = std::iter::once("fuzz").chain(line.split_whitespace());
+        Line::try_parse_from(words).ok().map(|line| line.arguments)
     }
 
     #[test]
     fn five_seconds_a_target_unless_a_time_or_a_number_is_given() {
-        assert_eq!(options("").unwrap().amount, Amount::Time(Duration::from_secs(5)));
-        let given = options("screens --seconds 60 hooks --write").unwrap();
-        assert_eq!((given.amount, given.write), (Amount::Time(Duration::from_secs(60)), true));
+        assert_eq!(read("").unwrap().amount(), Amount::Time(Duration::from_secs(5)));
+        let given = read("screens --seconds 60 hooks --write").unwrap();
+        assert_eq!((given.amount(), given.write), (Amount::Time(Duration::from_secs(60)), true));
         assert_eq!(given.targets, ["screens", "hooks"]);
-        assert_eq!(options("--inputs 1_000_000").unwrap().amount, Amount::Inputs(1_000_000));
+        assert_eq!(read("--inputs 1_000_000").unwrap().amount(), Amount::Inputs(1_000_000));
     }
 
     #[test]
@@ -153,7 +159,7 @@ mod tests {
         for wrong in
             ["--seconds", "--seconds 0", "--inputs x", "--seconds 1 --inputs 1", "--replay", "--fast"]
         {
-            assert!(options(wrong).is_err(), "{wrong}");
+            assert!(read(wrong).is_none(), "{wrong}");
         }
     }
 }

@@ -10,8 +10,8 @@ pub(super) struct Group {
     pub(super) what: &'static str,
     /// Tools without which it is skipped.
     pub(super) needs: &'static [&'static str],
-    /// Whether its tests start the programs of other crates, which must be built before.
-    pub(super) binaries: bool,
+    /// Programs of other crates that its tests start, which must be built before.
+    pub(super) programs: &'static [&'static str],
     pub(super) work: Work,
 }
 
@@ -29,27 +29,37 @@ pub(super) enum Work {
     Files,
 }
 
+/// What tests of the engine start: the scripted agent, and a process of Lisa's that they disturb and kill.
+const ENGINE: &[&str] = &["lisa-demo-agent", "lisa-test-process"];
+/// The agent that most tests start.
+const DEMO: &[&str] = &["lisa-demo-agent"];
+/// That, and both front ends.
+const LISA: &[&str] = &["lisa-demo-agent", "lisa-mcp", "nu_plugin_lisa"];
+
+/// What compares all scenarios of the agents' tests with what is published.
+pub(super) const AGENTS_TABLE: &str = "agents-table";
+
 /// Every group, in the order in which they run.
 pub(super) const GROUPS: &[Group] = &[
     Group {
         name: "fmt",
         what: "the code is formatted",
         needs: &[],
-        binaries: false,
+        programs: &[],
         work: Work::Check(&["fmt", "--all", "--check"]),
     },
     Group {
         name: "tidy",
         what: "the house rules hold: layers, sizes, names, documentation",
         needs: &[],
-        binaries: false,
+        programs: &[],
         work: Work::Tidy,
     },
     Group {
         name: "clippy",
         what: "the compiler and clippy have nothing to say",
         needs: &[],
-        binaries: false,
+        programs: &[],
         work: Work::Check(&[
             "clippy",
             "--workspace",
@@ -64,63 +74,63 @@ pub(super) const GROUPS: &[Group] = &[
         name: "unit",
         what: "every part does alone what it says",
         needs: &[],
-        binaries: false,
+        programs: &[],
         work: Work::Unit,
     },
     Group {
         name: "fuzz",
         what: "no input makes a parser of foreign bytes fail, hang or grow",
         needs: &[],
-        binaries: false,
+        programs: &[],
         work: Work::Fuzz,
     },
     Group {
         name: "demo-agent",
         what: "the scripted agent plays its part in a real terminal",
         needs: &["tmux"],
-        binaries: false,
+        programs: &[],
         work: Work::Files,
     },
     Group {
         name: "engine",
         what: "the engine starts, watches, drives and ends sessions in a real tmux",
         needs: &["tmux"],
-        binaries: true,
+        programs: ENGINE,
         work: Work::Files,
     },
     Group {
         name: "faults",
         what: "full disks, torn files, kills and other people's keys lose and double nothing",
         needs: &["tmux"],
-        binaries: true,
+        programs: ENGINE,
         work: Work::Files,
     },
     Group {
         name: "mcp",
         what: "the MCP server serves a client from its first word to its last",
         needs: &["tmux"],
-        binaries: true,
+        programs: DEMO,
         work: Work::Files,
     },
     Group {
         name: "nu",
         what: "every command of the plugin works in a real nu",
         needs: &["tmux", "nu"],
-        binaries: true,
+        programs: LISA,
         work: Work::Files,
     },
     Group {
         name: "conformance",
         what: "the MCP server passes the protocol's own conformance suites",
         needs: &["tmux", "node"],
-        binaries: true,
+        programs: DEMO,
         work: Work::Files,
     },
     Group {
         name: "agents",
         what: "the real agents, on a scripted model, are seen and driven rightly",
         needs: &["tmux", "nu", "claude", "codex"],
-        binaries: true,
+        programs: &["lisa-demo-agent", "lisa-mcp", "nu_plugin_lisa", AGENTS_TABLE],
         work: Work::Files,
     },
 ];
@@ -136,9 +146,34 @@ pub(crate) struct TestFile {
     pub(crate) path: String,
 }
 
+impl TestFile {
+    /// Whether a test whose name has one of these filters in it may be here, going by the text of the file and of those
+    /// beside it that belong to it. Cargo then links only what may run; without a filter, everything may.
+    pub(crate) fn may_have(&self, root: &Path, filters: &[String]) -> bool {
+        let names: Vec<&str> = filters
+            .iter()
+            .filter(|filter| !filter.starts_with('-'))
+            .filter_map(|filter| filter.rsplit("::").next())
+            .collect();
+        let text = match self.path.strip_suffix("/main.rs") {
+            Some(folder) => {
+                let files = names_in(&root.join(folder)).unwrap_or_default();
+                files.iter().map(|file| read(&root.join(folder).join(file))).collect()
+            }
+            None => read(&root.join(&self.path)),
+        };
+        names.is_empty() || names.iter().any(|name| text.contains(name))
+    }
+}
+
+/// The text of a file; empty if it is a directory or cannot be read.
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
 /// Every test file of the workspace. Each has a group, so none is forgotten.
 pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
-    let mut packages = vec!["tests".to_owned(), "xtask".to_owned()];
+    let mut packages = ["bench", "dev", "tests", "tests/support", "xtask"].map(str::to_owned).to_vec();
     packages.extend(names_in(&root.join("crates"))?.into_iter().map(|name| format!("crates/{name}")));
     packages.sort();
     let mut files = Vec::new();
@@ -167,7 +202,7 @@ fn group_of(package: &str, name: &str) -> &'static str {
     match package {
         _ if name.starts_with("fuzz_corpus") => return "fuzz",
         "crates/lisa-engine" if name.starts_with("faults_") => return "faults",
-        "crates/lisa-engine" | "xtask" => return "engine",
+        "crates/lisa-engine" | "bench" | "dev" | "tests/support" | "xtask" => return "engine",
         "crates/lisa-mcp" if name == "conformance" => return "conformance",
         "crates/lisa-mcp" => return "mcp",
         "crates/nu_plugin_lisa" => return "nu",
@@ -209,6 +244,18 @@ mod tests {
         assert_eq!(group_of("tests", "nu_pipelines"), "nu");
         assert_eq!(group_of("tests", "number"), "agents");
         assert_eq!(group_of("tests", "models"), "agents");
+    }
+
+    #[test]
+    fn a_filter_leaves_out_the_files_that_cannot_have_the_test() {
+        let root = lisa_dev::context::Context::deaf().root;
+        let file = |name: &str, path: &str| TestFile { name: name.into(), group: "unit", path: path.into() };
+        let own = file("groups", "xtask/src/test/groups.rs");
+        let other = file("outcome", "xtask/src/test/outcome.rs");
+        let filters = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let name = filters(&["tests::a_filter_leaves_out_the_files", "--nocapture"]);
+        assert!(own.may_have(&root, &name) && !other.may_have(&root, &name));
+        assert!(other.may_have(&root, &filters(&["--nocapture"])) && other.may_have(&root, &[]));
     }
 
     #[test]

@@ -74,6 +74,11 @@ impl Sandbox {
         }
     }
 
+    /// A file in it.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
     /// Ends what was left running here, removes the folder, and says what had been left.
     pub(super) fn end(self) -> Vec<String> {
         self.scratch.end_leftovers()

@@ -10,7 +10,10 @@ const AGENTS: &[&str] = &["claude", "codex", "opencode"];
 
 /// Files that may name an agent all the same, and why.
 const MAY_NAME_AGENTS: &[(&str, &str)] = &[
-    ("crates/lisa-engine/src/profile/", "lists the profiles that are compiled in, each by its file's name"),
+    (
+        "crates/lisa-engine/src/classify/profile/",
+        "lists the profiles that are compiled in, each by its file's name",
+    ),
     (
         "crates/lisa-mcp/src/install",
         "writes itself into a client's own configuration, which differs by client",
@@ -22,6 +25,9 @@ const MAY_NAME_AGENTS: &[(&str, &str)] = &[
 
 /// Crates of the front ends, which the engine must not use.
 const FRONT_ENDS: &[&str] = &["rmcp", "nu_plugin", "nu_protocol", "axum", "tokio"];
+
+/// Crates of Lisa's, which the developer commands must not use: they work while the engine does not compile.
+const LISA: &[&str] = &["lisa_engine", "lisa_mcp", "nu_plugin_lisa", "lisa_bench", "test_support"];
 
 pub(super) fn tmux_door(tree: &Tree) -> Vec<String> {
     let mut places = Vec::new();
@@ -56,12 +62,21 @@ pub(super) fn agent_names(tree: &Tree) -> Vec<String> {
 }
 
 pub(super) fn front_ends(tree: &Tree) -> Vec<String> {
-    let manifest = tree.text("crates/lisa-engine/Cargo.toml");
+    dependencies(tree, "crates/lisa-engine/Cargo.toml", FRONT_ENDS)
+}
+
+pub(super) fn developer_commands(tree: &Tree) -> Vec<String> {
+    let manifests = ["xtask/Cargo.toml", "dev/Cargo.toml"];
+    manifests.iter().flat_map(|manifest| dependencies(tree, manifest, LISA)).collect()
+}
+
+/// The places in a manifest that name one of these crates.
+fn dependencies(tree: &Tree, manifest: &str, unwanted: &[&str]) -> Vec<String> {
     let mut places = Vec::new();
-    for (at, line) in manifest.lines().enumerate() {
+    for (at, line) in tree.text(manifest).lines().enumerate() {
         let name = line.split(['.', '=', ' ']).next().unwrap_or_default().replace('-', "_");
-        if FRONT_ENDS.contains(&name.as_str()) {
-            places.push(format!("crates/lisa-engine/Cargo.toml:{}: depends on {name}", at + 1));
+        if unwanted.contains(&name.as_str()) {
+            places.push(format!("{manifest}:{}: depends on {name}", at + 1));
         }
     }
     places
@@ -93,7 +108,7 @@ mod tests {
             places,
             ["crates/lisa-engine/src/resolve.rs:2: names codex; that belongs into its profile"]
         );
-        assert!(agent_names(&tree("crates/lisa-engine/src/profile/built_in.rs", code)).is_empty());
+        assert!(agent_names(&tree("crates/lisa-engine/src/classify/profile/built_in.rs", code)).is_empty());
     }
 
     #[test]
@@ -101,5 +116,12 @@ mod tests {
         let manifest = "[dependencies]\ntokio-util.workspace = true\nrmcp.workspace = true\n";
         let places = front_ends(&tree("crates/lisa-engine/Cargo.toml", manifest));
         assert_eq!(places, ["crates/lisa-engine/Cargo.toml:3: depends on rmcp"]);
+    }
+
+    #[test]
+    fn a_developer_command_that_links_the_engine_is_found() {
+        let manifest = "[dependencies]\nlisa-dev.workspace = true\nlisa-engine.workspace = true\n";
+        let places = developer_commands(&tree("xtask/Cargo.toml", manifest));
+        assert_eq!(places, ["xtask/Cargo.toml:3: depends on lisa_engine"]);
     }
 }

@@ -15,6 +15,13 @@ const OPEN_ENDS: &[&str] = &[
     concat!("#[ig", "nore"),
 ];
 
+/// Words that read slowly, and what to write instead. In two halves, too.
+const SLOW: &[(&str, &str)] = &[
+    (concat!("can ", "not"), "cannot or can't"),
+    (concat!("unless ", "said"), "default: …"),
+    (concat!("hear their ", "screen"), "screen readers"),
+];
+
 /// Names of people that stand for anybody in examples.
 const ANYBODY: &[&str] = &["me", "x", "you", "user", "someone", "somebody", "ada", "dev"];
 
@@ -32,6 +39,20 @@ pub(super) fn open_ends(tree: &Tree) -> Vec<String> {
         for (at, line) in file.text.lines().enumerate() {
             for word in OPEN_ENDS.iter().filter(|word| line.contains(**word)) {
                 places.push(file.at(at + 1, &format!("has `{word}`")));
+            }
+        }
+    }
+    places
+}
+
+pub(super) fn plain_words(tree: &Tree) -> Vec<String> {
+    let mut places = Vec::new();
+    let written = |path: &str| path.ends_with(".rs") || path.ends_with(".md") || path.ends_with(".nu");
+    for file in tree.files.iter().filter(|file| written(&file.path)) {
+        for (at, line) in file.text.lines().enumerate() {
+            let line = line.to_lowercase();
+            for (slow, plain) in SLOW.iter().filter(|(slow, _)| line.contains(slow)) {
+                places.push(file.at(at + 1, &format!("says `{slow}`; write {plain}")));
             }
         }
     }
@@ -106,6 +127,13 @@ mod tests {
     fn open_work_is_found_where_it_stands() {
         let text = format!("fn a() {{}}\n// {}: later\n", OPEN_ENDS[2]);
         assert_eq!(open_ends(&tree(&text)).len(), 1);
+    }
+
+    #[test]
+    fn slow_words_are_named_with_what_to_write() {
+        let places = plain_words(&tree(&format!("// It {} be read.\n", SLOW[0].0)));
+        assert_eq!(places, [format!("crates/a/src/a.rs:1: says `{}`; write {}", SLOW[0].0, SLOW[0].1)]);
+        assert!(plain_words(&tree("// It cannot be read.\n")).is_empty());
     }
 
     #[test]

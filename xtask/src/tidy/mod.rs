@@ -24,11 +24,13 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule { what: "no Rust file has more than 600 lines", check: manners::sizes },
     Rule { what: "no work is left open in the code, and no test is switched off", check: manners::open_ends },
+    Rule { what: "plain words: none of the worst", check: manners::plain_words },
     Rule { what: "no path of somebody's own machine", check: manners::private_paths },
     Rule { what: "every test file has a name of its own", check: manners::test_names },
     Rule { what: "only the engine's tmux door starts tmux", check: layers::tmux_door },
     Rule { what: "no agent's name in code: agents are profiles", check: layers::agent_names },
     Rule { what: "the engine knows no front end", check: layers::front_ends },
+    Rule { what: "the developer commands link no crate of Lisa's", check: layers::developer_commands },
     Rule { what: "every LISA_ variable is in the documented list", check: paper::variables },
     Rule { what: "the README names the commands to begin with", check: paper::commands },
     Rule { what: "the generated parts of the documentation are up to date", check: paper::generated },

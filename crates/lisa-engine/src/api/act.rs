@@ -1,7 +1,7 @@
 //! Driving sessions: send, answer, interrupt, resume, kill.
 
-use crate::{
-    api::Session,
+use crate::api::{
+    Next, Session,
     words::{Effect, StateName, Status},
 };
 use jiff::Timestamp;
@@ -23,70 +23,70 @@ const fn is_yes(recorded: &bool) -> bool {
 pub struct SendRequest {
     /// The session's exact name.
     pub session: String,
-    /// A prompt: pasted whole, submitted, and proven to be. Up to 1 MB.
+    /// A prompt (up to 1 MB). Lisa pastes it, submits it, and checks that the agent took it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Instead of text: named keys, such as `Escape`, `Enter`, `C-c`, `Up`, `Tab`, or single characters.
+    /// Named keys to press instead of text: `Escape`, `Enter`, `C-c`, `Up`, `Tab`, or single characters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
-    /// Send to a working agent too; it takes the prompt up when its turn is over.
+    /// Also send to a working agent, which takes up the prompt when its turn is over.
     #[serde(default)]
     pub queue: bool,
-    /// Replace what somebody has typed into the input box but not sent.
+    /// Replace unsent text that somebody typed into the input box.
     #[serde(default)]
     pub replace_draft: bool,
     /// Press keys even while a dialog is open. Never applies to text.
     #[serde(default)]
     pub force: bool,
-    /// Wait up to this many seconds for an agent that is still starting; 30 unless said.
+    /// How many seconds to wait for an agent that is still starting (default: 30).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
 }
 
-crate::words::words! {
-    /// What became of a prompt.
+crate::api::words::words! {
+    /// What happened to a prompt.
     Delivery {
-        /// It was submitted, and something other than the sender proves it.
+        /// Submitted, and confirmed by something other than the sender.
         Submitted = "submitted",
         /// The agent holds it until its turn is over.
         Queued = "queued",
-        /// It was not sent; `refusal` and `hint` say why and what to do instead.
+        /// Not sent; `refusal` and `hint` say why and what to do instead.
         Refused = "refused",
-        /// It was sent, but nothing has proven yet that the agent took it.
+        /// Sent, but nothing has confirmed yet that the agent took it.
         Unconfirmed = "unconfirmed",
     }
 }
 
-crate::words::words! {
-    /// Why the write gate is shut.
+crate::api::words::words! {
+    /// Why Lisa refused to type.
     Refusal {
         /// A prompt is open: answer it instead.
         PromptOpen = "prompt_open",
         /// The agent's process has ended: resume it or start another.
         PaneDead = "pane_dead",
-        /// A shell or another program sits where the agent was.
+        /// A shell or another program runs where the agent was.
         NotAgent = "not_agent",
-        /// Somebody has typed something and not sent it.
+        /// The input box holds unsent text that somebody typed.
         DraftPresent = "draft_present",
-        /// The agent works: wait for it, queue the text, or interrupt it.
+        /// The agent is working: wait for it, queue the text, or interrupt it.
         Busy = "busy",
-        /// The agent is not ready, or Lisa can not tell.
+        /// The agent isn't ready, or Lisa can't tell.
         NotReady = "not_ready",
     }
 }
 
-/// What became of a prompt, and the turn it began.
+/// What happened to a prompt, and the turn it started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// The turn: give it to a wait to wait for its end.
+    /// The turn it started; pass it to a wait to wait for the end of this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// What became of the prompt.
+    /// What happened to the prompt.
     pub delivered: Delivery,
-    /// What proves it: a hook, a transcript line, or the emptied input box.
+    /// What confirmed it: a hook, a transcript line, or the emptied input box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
-    /// When.
+    /// When it was sent or refused.
     pub at: Timestamp,
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,27 +94,28 @@ pub struct Receipt {
     /// What to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    /// Whether the journal has it; false if it was done but could not be written to disk.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub recorded: bool,
 }
 
-/// The answer to a send.
+/// The result of a send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SendResponse {
     /// The session's name.
     pub session: String,
-    /// What became of it.
+    /// What happened to the prompt.
     #[serde(flatten)]
     pub receipt: Receipt,
-    /// What the session is doing now, coarsely.
+    /// What the session is doing now: one of eight statuses.
     pub status: Status,
-    /// What the session is doing now, finely.
+    /// What the session is doing now, in more detail than `status`.
     pub state: StateName,
-    /// Where the journal stands.
+    /// The journal's current cursor.
     pub cursor: u64,
     /// What to do next.
-    pub next: String,
+    #[schemars(with = "String")]
+    pub next: Next,
 }
 
 /// Answer the prompt that a session is blocked on.
@@ -126,13 +127,13 @@ pub struct AnswerRequest {
     /// An option's key (`1`), its label, or its effect (`allow_once`, `allow_always`, `deny`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
-    /// Several choices: for a prompt that takes several, or one for each question of a form, in order.
+    /// Several choices: for a prompt that accepts more than one, or one per question of a form, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// An answer in free text, where the prompt takes one.
+    /// An answer in free text, if the prompt accepts one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The prompt's `id` as it was read. If another prompt is open by now, nothing is pressed.
+    /// The `id` of the prompt you read. If another prompt is open by now, Lisa presses nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
 }
@@ -144,27 +145,28 @@ pub struct AnswerResponse {
     pub session: String,
     /// The prompt that was answered.
     pub prompt_id: String,
-    /// The line that asked.
+    /// The question.
     pub title: String,
-    /// The labels of what was chosen, or the text that was given.
+    /// The labels of the chosen options, or the text that was given.
     pub answered: Vec<String>,
-    /// What choosing it did, where that is one thing.
+    /// The effect of the chosen option, if there is exactly one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
-    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    /// Whether the journal has it; false if it was done but could not be written to disk.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub recorded: bool,
-    /// What the session is doing now, coarsely.
+    /// What the session is doing now: one of eight statuses.
     pub status: Status,
-    /// What the session is doing now, finely.
+    /// What the session is doing now, in more detail than `status`.
     pub state: StateName,
-    /// Where the journal stands.
+    /// The journal's current cursor.
     pub cursor: u64,
     /// What to do next.
-    pub next: String,
+    #[schemars(with = "String")]
+    pub next: Next,
 }
 
-/// Name one session.
+/// Names one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
@@ -172,13 +174,13 @@ pub struct SessionRequest {
     pub session: String,
 }
 
-/// End a session: its agent, the agent's processes, the sessions it started, and its folder.
+/// End a session: its agent, the agent's processes, the sessions it started, and its state directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KillRequest {
     /// The session's exact name.
     pub session: String,
-    /// End the agent at once instead of letting it end by itself first.
+    /// Kill the agent at once instead of first letting it exit by itself.
     #[serde(default)]
     pub force: bool,
 }
@@ -187,13 +189,13 @@ pub struct KillRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KillAllRequest {
-    /// Only those of this project (a folder below its root); all of this user's otherwise.
+    /// Only sessions of this project (a directory inside it); default: all sessions of this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// End the agents at once.
+    /// Kill the agents at once.
     #[serde(default)]
     pub force: bool,
 }
@@ -203,14 +205,14 @@ pub struct KillAllRequest {
 pub struct Action {
     /// The session's name.
     pub name: String,
-    /// What it was doing before, coarsely.
+    /// Its status before the action.
     pub was: Status,
     /// What was done: `killed`, `already_gone`, `interrupted`, `not_working`, `resumed`, `removed`, …
     pub done: String,
-    /// Anything worth knowing about it.
+    /// More about it, if there is something to know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Whether it is in the journal; false where it was done and the disk did not take it.
+    /// Whether the journal has it; false if it was done but could not be written to disk.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub recorded: bool,
 }
@@ -218,35 +220,36 @@ pub struct Action {
 /// What happened to several sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Actions {
-    /// One entry for each.
+    /// One entry per session.
     pub sessions: Vec<Action>,
 }
 
-/// Take up the agent's own conversation again after it has ended.
+/// Resume the agent's own conversation after the agent has ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeRequest {
     /// The session's exact name.
     pub session: String,
-    /// A prompt to go on with.
+    /// A prompt to continue with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Wait up to this many seconds for the agent to be ready.
+    /// How many seconds to wait for the agent to be ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ready_s: Option<f64>,
 }
 
-/// The answer to an interrupt or a resume.
+/// The result of an interrupt or a resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActResponse {
     /// What was done.
     #[serde(flatten)]
     pub action: Action,
-    /// The session afterwards, where it still exists.
+    /// The session afterwards, if it still exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
-    /// Where the journal stands.
+    /// The journal's current cursor.
     pub cursor: u64,
     /// What to do next.
-    pub next: String,
+    #[schemars(with = "String")]
+    pub next: Next,
 }

@@ -1,87 +1,87 @@
-//! The journal: what happened, and waiting for what will.
+//! The journal: events that happened, and waits for events to come.
 
-use crate::{
-    api::Session,
+use crate::api::{
+    Next, Session,
     words::{StateName, Status},
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-crate::words::words! {
-    /// What kind of thing happened.
+crate::api::words::words! {
+    /// The kind of an event.
     EventKind {
         /// A session was started.
         Spawned = "spawned",
         /// Its status or state changed.
         Transition = "transition",
-        /// It asks something.
+        /// The agent opened a prompt.
         Prompt = "prompt",
-        /// Somebody answered what it asked.
+        /// Somebody answered the prompt.
         Answer = "answer",
         /// A prompt was sent to it.
         Send = "send",
         /// A turn ended: `detail` begins with finished, interrupted, failed or died.
         TurnEnded = "turn_ended",
-        /// A policy decided without asking.
+        /// A policy allowed or denied something without asking.
         Policy = "policy",
-        /// It was interrupted by Lisa.
+        /// Lisa interrupted it.
         Interrupt = "interrupt",
-        /// Its conversation was taken up again.
+        /// Its conversation was resumed.
         Resumed = "resumed",
         /// Its process ended.
         Exited = "exited",
-        /// It was ended and removed by Lisa.
+        /// Lisa ended and removed it.
         Killed = "killed",
-        /// It had ended before, and was removed by Lisa.
+        /// It had already ended, and Lisa removed it.
         Removed = "removed",
     }
 }
 
-crate::words::words! {
+crate::api::words::words! {
     /// How a turn ended.
     TurnOutcome {
         /// The agent finished it.
         Finished = "finished",
         /// Somebody stopped it.
         Interrupted = "interrupted",
-        /// The model's service failed and the agent gave up.
+        /// The model's API failed and the agent gave up.
         Failed = "failed",
-        /// The agent's process ended before the turn did.
+        /// The agent's process ended during the turn.
         Died = "died",
     }
 }
 
-/// One thing that happened.
+/// One event of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its place in the journal: strictly increasing for each user.
+    /// Its position in the journal; strictly increasing per user.
     pub cursor: u64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// The session.
     pub session: String,
-    /// What kind of thing happened.
+    /// The kind of event.
     pub event: EventKind,
-    /// What the session was doing then, coarsely.
+    /// The session's status at that time.
     pub status: Status,
-    /// What the session was doing then, finely.
+    /// The session's state at that time.
     pub state: StateName,
-    /// One line about it.
+    /// One line that describes it.
     pub detail: String,
     /// The turn it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// Whatever else belongs to it: a prompt, an answer, tokens.
+    /// Further data: a prompt, an answer, tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-crate::words::words! {
-    /// Whether one of the sessions is enough or all are needed.
+crate::api::words::words! {
+    /// Whether one of the sessions is enough or all of them are needed.
     #[derive(Default)]
     WaitMode {
-        /// The first is enough.
+        /// The first one is enough.
         #[default]
         Any = "any",
         /// All of them.
@@ -93,53 +93,54 @@ crate::words::words! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitRequest {
-    /// Names of the sessions; all of the caller's own unless said.
+    /// Names of the sessions (default: all of the caller's own).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
-    /// `any`: the first is enough; `all`: all of them.
+    /// `any`: return as soon as one session is there; `all`: wait for all of them.
     #[serde(default)]
     pub mode: WaitMode,
-    /// What to wait for: `attention` (unless said), a status, a state, `turn` (the end of `turn`, or a prompt in
+    /// What to wait for: `attention` (default), a status, a state, `turn` (the end of `turn`, or a prompt in
     /// it), or `event` (anything after `since`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// The turn of a receipt, where its end is waited for.
+    /// The turn to wait for, from a receipt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// The cursor of an earlier answer: everything that happened after it is in `events`.
+    /// The cursor of an earlier result: `events` then has everything after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// How long to wait, in seconds; 45 unless said, 3600 at most. 0 looks once.
+    /// How many seconds to wait, up to 3600 (default: 45). 0 checks once and returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
 }
 
-/// What a wait saw.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitResponse {
-    /// What happened after `since`, oldest first; at most 200, the rest after `cursor`.
+    /// Events after `since`, oldest first; at most 200. Pass `cursor` as `since` to get the rest.
     pub events: Vec<Event>,
-    /// The sessions that the wait was for and that changed or satisfy it.
+    /// The sessions of this wait that changed or satisfy it.
     pub sessions: Vec<Session>,
-    /// Whether the time passed before it came true. Nothing is lost: wait again with `cursor`.
+    /// Whether the wait timed out. No event is lost: pass `cursor` as `since` to the next wait.
     pub timed_out: bool,
-    /// Where the journal stands: give it as `since` to the next wait.
+    /// The journal's current cursor: pass it as `since` to the next wait.
     pub cursor: u64,
     /// What to do next.
-    pub next: String,
+    #[schemars(with = "String")]
+    pub next: Next,
 }
 
 /// Follow the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WatchRequest {
-    /// Names of the sessions; all unless said.
+    /// Names of the sessions (default: all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
-    /// Kinds of events; all unless said.
+    /// Kinds of events (default: all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventKind>,
-    /// Where to begin; with what happens from now on unless said.
+    /// The cursor to start from (default: now, so only new events).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! Looking: list, read, tree, explain, doctor, cleanup.
+//! Queries: list, read, tree, explain, doctor, cleanup.
 
-use crate::{
-    api::{Row, Session},
-    words::{StateName, Status},
+use crate::api::{
+    Row, Session,
+    words::{EvidenceItem, FailedSignal, PassedOver, Reason, StateName, Status},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListRequest {
-    /// Only those with this status.
+    /// Only sessions with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Only those of this agent.
+    /// Only sessions of this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Only those of this project: its name, its hash, or a folder in it.
+    /// Only sessions of this project: its name, its hash, or a directory in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// At most this many; all unless said.
+    /// At most this many (default: all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Begin after this name: the `cursor` of an earlier answer.
+    /// Start after this name: the `cursor` of an earlier result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -33,14 +33,14 @@ pub struct ListRequest {
 pub struct ListResponse {
     /// The sessions.
     pub sessions: Vec<Row>,
-    /// How many there are in all, before `limit`.
+    /// How many sessions there are in total, before `limit`.
     pub total: u32,
-    /// Where to begin the next list, if there is more.
+    /// Where the next page starts, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-crate::words::words! {
+crate::api::words::words! {
     /// What to read of a session.
     #[derive(Default)]
     View {
@@ -53,29 +53,29 @@ crate::words::words! {
         Screen = "screen",
         /// The whole conversation.
         Transcript = "transcript",
-        /// What happened to the session.
+        /// Events of the session.
         Events = "events",
-        /// The terminal with its history; in exec mode, what the run printed.
+        /// The terminal with its scrollback; in exec mode, the output of the run.
         Output = "output",
     }
 }
 
-/// Read what a session shows or has said.
+/// Read what a session shows or said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadRequest {
     /// The session's name, or a unique prefix or tag of it.
     pub session: String,
-    /// What to read: last_message (unless said), turn, screen, transcript, events, output.
+    /// What to read: last_message (default), turn, screen, transcript, events, output.
     #[serde(default)]
     pub view: View,
-    /// The cursor of an earlier read of the same view: only what came after it.
+    /// The cursor of an earlier read of the same view: only return what came after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// At most this many lines; 80 unless said, 2000 at most.
+    /// Maximum number of lines, up to 2000 (default: 80).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_lines: Option<u32>,
-    /// Keep colours and other escape sequences (screen and output only).
+    /// Keep colours and other escape sequences (only for screen and output).
     #[serde(default)]
     pub ansi: bool,
 }
@@ -85,99 +85,63 @@ pub struct ReadRequest {
 pub struct ReadResponse {
     /// The text.
     pub text: String,
-    /// Where it ends: give it as `since` to read on.
+    /// Where the text ends: pass it as `since` to continue.
     pub cursor: u64,
-    /// Whether there is more after it already.
+    /// Whether there is already more text after it.
     pub more: bool,
 }
 
-/// A session and those it started.
+/// A session and the sessions that it started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeNode {
     /// The session.
     pub session: Row,
-    /// How deep it stands, from 0.
+    /// Its depth in the tree, from 0.
     pub depth: u32,
     /// The sessions it started.
     pub children: Vec<TreeNode>,
 }
 
-/// Why Lisa says what it says about a session.
+/// Why Lisa gave this verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The session.
     pub session: Session,
     /// The rule that decided.
     pub rule: String,
-    /// What that rule says.
+    /// The rule's description.
     pub rule_says: String,
-    /// What speaks for the verdict, strongest first.
+    /// Evidence for the verdict, strongest first.
     pub evidence_for: Vec<EvidenceItem>,
-    /// What speaks against it.
+    /// Evidence against it.
     pub evidence_against: Vec<EvidenceItem>,
-    /// Stronger rules that did not apply, in order, with why not.
+    /// Earlier rules that didn't apply, in order, and why not.
     pub passed_over: Vec<PassedOver>,
-    /// Signals that could not be read, and what each would have told.
+    /// Signals that couldn't be read, and what each would have told.
     pub failed: Vec<FailedSignal>,
 }
 
-/// One piece of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EvidenceItem {
-    /// What it says.
-    pub claim: String,
-    /// Which signal says it.
-    pub source: String,
-    /// Its authority, from 1 (the process) to 5 (timing).
-    pub authority: u8,
-    /// How old it is, in milliseconds.
-    pub age_ms: u64,
-    /// The words that prove it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub quote: String,
-}
-
-/// A rule that stands above the one that decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PassedOver {
-    /// The rule.
-    pub rule: String,
-    /// Why it did not apply.
-    pub why_not: String,
-}
-
-/// A signal that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FailedSignal {
-    /// The signal.
-    pub signal: String,
-    /// Why it could not be read.
-    pub why: String,
-    /// What it would have told.
-    pub would_tell: String,
-}
-
-/// Whether everything is in place.
+/// Whether the installation works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorResponse {
-    /// Whether nothing that Lisa needs is missing.
+    /// Whether everything that Lisa needs is there.
     pub ok: bool,
-    /// Each thing that was checked.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was checked.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// What was checked.
     pub name: String,
-    /// Whether it is as it should be.
+    /// Whether it passed.
     pub ok: bool,
-    /// Whether Lisa needs it; an agent that is not installed is no failure.
+    /// Whether Lisa needs it; an agent that isn't installed is not a failure.
     pub required: bool,
     /// What was found.
     pub detail: String,
-    /// What to do about it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -185,14 +149,14 @@ pub struct Check {
 /// What a cleanup removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CleanupResponse {
-    /// Each thing removed.
+    /// The removed things.
     pub removed: Vec<Removed>,
 }
 
-/// One thing that a cleanup removed.
+/// One thing that was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
-    /// What it was: `session`, `folder` or `socket`.
+    /// What it was: `session`, `directory`, `server` or `socket`.
     pub kind: String,
     /// Its name or path.
     pub name: String,
@@ -205,14 +169,15 @@ pub struct Removed {
 pub struct ReplayRow {
     /// Milliseconds since the recording began.
     pub t: i64,
-    /// What it was doing, coarsely.
+    /// What the session was doing: one of eight statuses.
     pub status: Status,
-    /// What it was doing, finely.
+    /// What the session was doing, in more detail than `status`.
     pub state: StateName,
     /// The rule that decided.
-    pub reason: String,
+    #[schemars(with = "String")]
+    pub reason: Reason,
     /// How sure the verdict is.
-    pub confidence: crate::words::Confidence,
+    pub confidence: crate::api::words::Confidence,
     /// The signal that decided.
     pub source: String,
 }

@@ -1,48 +1,48 @@
 //! What Lisa says about a session.
 
-use crate::{
-    observation::Mode,
-    words::{Activity, Attention, Confidence, Exit, Failure, Prompt, StateName, Status},
+use crate::api::words::{
+    Activity, Attention, Confidence, Exit, Failure, Mode, Prompt, Reason, StateName, Status,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A session, as one look saw it.
+/// A session at the time of one look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
-    /// The session's name: what every other operation takes.
+    /// The session's name, as all other operations take it.
     pub name: String,
     /// The agent's profile.
     pub agent: String,
-    /// What it is doing, coarsely.
+    /// What it is doing: one of eight statuses.
     pub status: Status,
-    /// What it is doing, finely.
+    /// What it is doing, in more detail than `status`.
     pub state: StateName,
     /// Whether somebody should look at it now.
     pub attention: Attention,
     /// The rule that decided, as a stable word.
-    pub reason: String,
+    #[schemars(with = "String")]
+    pub reason: Reason,
     /// How sure the verdict is.
     pub confidence: Confidence,
     /// The signal that decided.
     pub source: String,
-    /// Since when it is in this state.
+    /// When it entered this state.
     pub since: Timestamp,
-    /// Milliseconds since anything about it last changed.
+    /// Milliseconds since anything about the session last changed.
     pub idle_ms: u64,
     /// When it was started.
     pub started_at: Timestamp,
     /// What a working agent is busy with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
-    /// The tool that runs.
+    /// The tool that is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What the agent asks, where it is blocked on an answer.
+    /// The open prompt, if the session is blocked on an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Prompt>,
-    /// The agent's last message, where the turn is over.
+    /// The agent's last message, if the turn is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_message: Option<String>,
     /// Whether that message ends in a question.
@@ -54,54 +54,54 @@ pub struct Session {
     /// How the process ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// Where it is stalled: what was expected to happen.
+    /// If it is stalled: what was expected to happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// Where Lisa could not look: the signals that failed.
+    /// If Lisa couldn't observe enough: the signals that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_signals: Vec<String>,
-    /// Whether it takes prompt after prompt or runs one to completion.
+    /// `interactive` (takes one prompt after another) or `exec` (runs one prompt to completion).
     pub mode: Mode,
-    /// The folder it works in.
+    /// Its working directory.
     pub cwd: String,
-    /// The project's name: the last part of its root folder.
+    /// The project's name: the last part of its root directory.
     pub project: String,
-    /// The project's root, hashed.
+    /// A hash of the project's root directory.
     pub project_hash: String,
-    /// The label its caller gave it.
+    /// The label that its caller gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// The session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How deep it is nested: 0 where no session started it.
+    /// How deeply it is nested: 0 if no session started it.
     pub depth: u32,
     /// The machine it runs on.
     pub host: String,
-    /// The agent's process.
+    /// The process id of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// This run of the session.
+    /// The id of this run of the session.
     pub run_id: String,
-    /// The agent's own id of the conversation, for resuming it.
+    /// The agent's own id for the conversation; a resume uses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session_id: Option<String>,
-    /// The turn that runs or ran last.
+    /// The current or last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// Subagents at work.
+    /// How many subagents are working.
     #[serde(default)]
     pub subagents: u32,
-    /// Background tasks at work.
+    /// How many background tasks are running.
     #[serde(default)]
     pub background_tasks: u32,
     /// The agent's checklist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<Todos>,
-    /// Estimated seconds until it is worth looking again, while it works.
+    /// While it works: estimated seconds until it is worth looking again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_estimate_s: Option<u32>,
-    /// Tokens, cost, model and context, where the agent publishes them.
+    /// Tokens, cost, model and context, if the agent publishes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Every signal with its value, age and error.
@@ -116,27 +116,27 @@ pub struct Todos {
     pub done: u32,
     /// Items in all.
     pub total: u32,
-    /// The item at work.
+    /// The item in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<String>,
 }
 
-/// What the conversation has used.
+/// What the conversation has used so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens read.
+    /// Input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens written.
+    /// Output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens in the model's context at the last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
-    /// Tokens that the context can hold.
+    /// Size of the context window, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_size: Option<u64>,
     /// Cost in US dollars.
@@ -144,36 +144,36 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-/// A session in a list: the columns that most readers want, and no more.
+/// A session in a list: only the most useful columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// The session's name.
     pub name: String,
     /// The agent's profile.
     pub agent: String,
-    /// What it is doing, coarsely.
+    /// What it is doing: one of eight statuses.
     pub status: Status,
-    /// Milliseconds since anything about it last changed.
+    /// Milliseconds since anything about the session last changed.
     pub idle_ms: u64,
     /// When it was started.
     pub started_at: Timestamp,
-    /// What it is doing, finely.
+    /// What it is doing, in more detail than `status`.
     pub state: StateName,
     /// Whether somebody should look at it now.
     pub attention: Attention,
-    /// The line that asks, where it is blocked on an answer.
+    /// The question, if it is blocked on an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The project's name.
     pub project: String,
-    /// The folder it works in.
+    /// Its working directory.
     pub cwd: String,
-    /// Whether it takes prompt after prompt or runs one to completion.
+    /// `interactive` or `exec`.
     pub mode: Mode,
-    /// The agent's process.
+    /// The process id of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The label its caller gave it.
+    /// The label that its caller gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// The session that started it.
@@ -182,7 +182,8 @@ pub struct Row {
     /// The machine it runs on.
     pub host: String,
     /// The rule that decided.
-    pub reason: String,
+    #[schemars(with = "String")]
+    pub reason: Reason,
 }
 
 impl From<&Session> for Row {
@@ -203,7 +204,7 @@ impl From<&Session> for Row {
             tag: s.tag.clone(),
             parent: s.parent.clone(),
             host: s.host.clone(),
-            reason: s.reason.clone(),
+            reason: s.reason,
         }
     }
 }

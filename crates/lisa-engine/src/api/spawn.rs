@@ -1,56 +1,53 @@
-//! Starting sessions, and what there is to start.
+//! Starting sessions, and listing the agents that can be started.
 
-use crate::{
-    api::{Receipt, Session},
-    observation::Mode,
-};
+use crate::api::{Next, Receipt, Session, words::Mode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Start an agent in a session of its own.
+/// Start an agent in a new session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SpawnRequest {
     /// The agent's profile: claude, codex, opencode, demo, generic, or one of your own.
     pub agent: String,
-    /// What to ask of it; any text up to 1 MB. Without one an interactive agent starts idle.
+    /// The first prompt (up to 1 MB). Without one, an interactive agent starts idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The folder to work in (absolute, or relative to the caller's).
+    /// The working directory: absolute, or relative to the caller's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// A name of your own: letters, digits, `_` and `-`, at most 64. Without one a unique name is made.
+    /// The session's name: letters, digits, `_` and `-`, at most 64 characters (default: a generated unique name).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// A label that becomes part of a made name; at most 16 characters are kept.
+    /// A label that becomes part of a generated name; at most 16 characters are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// `interactive` (takes prompt after prompt) or `exec` (runs one prompt to completion).
     #[serde(default)]
     pub mode: Mode,
-    /// The model, in the agent's own words.
+    /// The model, as the agent itself names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Further arguments for the agent, as they are. For `generic`: the command to run.
+    /// Extra arguments, passed to the agent unchanged. For `generic`: the command to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Further environment for the agent. Never written to disk.
+    /// Extra environment variables for the agent. Never written to disk.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Columns and rows of the terminal; 220 x 60 unless said.
+    /// Columns and rows of the terminal (default: 220 x 60).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// What may be decided without asking anybody; `ask` for everything unless said.
+    /// What is allowed or denied without asking anybody (default: ask about everything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PermissionPolicy>,
-    /// Whether a dialog that asks to trust the working folder may be answered with yes.
+    /// Whether Lisa may answer yes to a dialog that asks to trust the working directory.
     #[serde(default)]
     pub trust: bool,
-    /// Whether the agent's own safety may be switched off. A warning that asks for it is then accepted.
+    /// Whether the agent's own safety checks may be switched off. Lisa then accepts the agent's warning about it.
     #[serde(default)]
     pub dangerous: bool,
-    /// Wait up to this many seconds for the agent to be ready or blocked before answering; 0 does not wait.
+    /// How many seconds to wait for the agent to be ready or blocked; 0 returns at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ready_s: Option<f64>,
 }
@@ -65,9 +62,9 @@ pub struct Size {
     pub rows: u16,
 }
 
-/// What may be decided without asking anybody, where the agent offers a way that needs no keys.
-/// A pattern is a tool's name (`Read`), or a tool and a pattern for its command or file with `*` for any text
-/// (`Bash(git status*)`). Deny wins over allow; what neither names is asked.
+/// What is allowed or denied without asking anybody, for agents whose hooks can decide this without key presses. A
+/// pattern is a tool's name (`Read`), or a tool with a pattern for its command or file, where `*` matches any text
+/// (`Bash(git status*)`). Deny takes precedence over allow; anything else is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermissionPolicy {
@@ -82,18 +79,19 @@ pub struct PermissionPolicy {
 /// The session that was started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpawnResponse {
-    /// The session as it was seen right after the start.
+    /// The session right after the start.
     pub session: Session,
-    /// What became of the prompt, where one was given.
+    /// What happened to the prompt, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
-    /// Where the journal stands: events after it are news.
+    /// The journal's current cursor: later events are new.
     pub cursor: u64,
     /// What to do next.
-    pub next: String,
+    #[schemars(with = "String")]
+    pub next: Next,
 }
 
-/// Make a session name without starting anything.
+/// Generate a session name without starting anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NameRequest {
@@ -102,15 +100,15 @@ pub struct NameRequest {
     /// The session's mode.
     #[serde(default)]
     pub mode: Mode,
-    /// A label that becomes part of the name.
+    /// A label to put into the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// The folder to work in.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
 
-/// The command that a spawn would run, without running it.
+/// Show the command that a spawn would run, without running it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuildCommandRequest {
@@ -125,7 +123,7 @@ pub struct BuildCommandRequest {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Further arguments.
+    /// Extra arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
 }
@@ -133,25 +131,25 @@ pub struct BuildCommandRequest {
 /// An agent that can be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentInfo {
-    /// The profile's id: what `spawn` takes.
+    /// The profile's id, as `spawn` takes it.
     pub id: String,
-    /// The agent's name for people.
+    /// The agent's display name.
     pub title: String,
-    /// Whether it can be started here: its program was found, or it needs none of its own.
+    /// Whether it can be started here: its program was found, or it needs none.
     pub installed: bool,
-    /// Where its program is, if it has one and that was found.
+    /// The path of its program, if found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Versions that the profile was recorded with.
+    /// Agent versions that the profile's recordings were made with.
     pub recorded_with: Vec<String>,
     /// Whether it has an exec mode.
     pub exec: bool,
-    /// Whether its conversations can be resumed.
+    /// Whether it can resume conversations.
     pub resume: bool,
-    /// Whether a prompt given at its start is one of its arguments, which every user of the machine can read.
+    /// Whether a prompt given at the start becomes a command-line argument, which every user of this machine can read.
     pub prompt_in_arguments: bool,
-    /// Whether the profile is the user's own.
+    /// Whether it is a profile of the user's own.
     pub own: bool,
-    /// What to tell somebody who does not have it.
+    /// How to install it.
     pub install: String,
 }

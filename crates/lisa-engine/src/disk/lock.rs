@@ -1,22 +1,23 @@
-//! Locks between processes: `flock` on a file of their own, released by the kernel when the holder dies.
+//! Locks between processes: `flock` on a dedicated file; the kernel releases it when the holder dies.
 
 use crate::error::{Error, Kind, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::File,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-/// A lock that is held until it is dropped.
+/// A lock, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    file: File,
+    file: Arc<File>,
     waited: Duration,
 }
 
 impl Lock {
-    /// Takes the lock, waiting at most `limit` for whoever holds it.
+    /// Takes the lock; waits at most `limit`.
     pub fn take(path: &Path, limit: Duration) -> Result<Self> {
         let file =
             super::open_private(path, |options| options.read(true).write(true).create(true).truncate(false))
@@ -25,7 +26,7 @@ impl Lock {
         let mut pause = Duration::from_micros(100);
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { file, waited: began.elapsed() }),
+                Ok(()) => return Ok(Self { file: Arc::new(file), waited: began.elapsed() }),
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if began.elapsed() < limit => {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(10));
@@ -33,8 +34,8 @@ impl Lock {
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {
                     return Err(Error::new(
                         Kind::LockTimeout,
-                        format!("{} is held by another process for more than {limit:?}", path.display()),
-                        "try again; if it stays so, look for a Lisa process that hangs (LISA_STATE_LOCK_TIMEOUT_MS sets the limit)",
+                        format!("another process has held {} for more than {limit:?}", path.display()),
+                        "retry; if this persists, look for a hung Lisa process (LISA_STATE_LOCK_TIMEOUT_MS sets the timeout)",
                     ));
                 }
                 Err(error) => return Err(Error::io("lock", path, &error.into())),
@@ -42,13 +43,18 @@ impl Lock {
         }
     }
 
-    /// A descriptor that keeps the lock as well: a child that gets it holds the lock on if this process is killed.
-    /// Dropping the lock releases it for both.
+    /// A descriptor that shares the lock: a child that gets it keeps the lock if this process is killed. Dropping the
+    /// lock releases it for both.
     pub fn shared(&self) -> std::io::Result<File> {
         self.file.try_clone()
     }
 
-    /// How long it took to get.
+    /// The file of the lock, for what is kept in it. Using it doesn't keep the lock.
+    pub fn file(&self) -> Arc<File> {
+        Arc::clone(&self.file)
+    }
+
+    /// How long it took to get the lock.
     pub fn waited(&self) -> Duration {
         self.waited
     }
@@ -56,7 +62,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing it would not do where a child has it, too.
+        // Closing the file wouldn't release the lock if a child shares it.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
@@ -87,7 +93,7 @@ mod tests {
         let again = Lock::take(&path, Duration::ZERO).unwrap();
         let mut other =
             std::process::Command::new("sleep").arg("60").stderr(again.shared().unwrap()).spawn().unwrap();
-        // As when its process is killed: nothing is let go.
+        // Simulates a killed process: nothing is released explicitly.
         std::mem::forget(again);
         assert_eq!(Lock::take(&path, Duration::from_millis(30)).unwrap_err().kind(), Kind::LockTimeout);
         for child in [&mut child, &mut other] {

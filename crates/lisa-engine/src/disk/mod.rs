@@ -1,8 +1,8 @@
-//! Files that are Lisa's own: private folders, atomic writes, whole-line appends and locks.
+//! Lisa's own files: private directories, atomic writes, whole-line appends and locks.
 //!
-//! A folder is used only if it is a real folder of this user that nobody else can enter; a symlink in its place, or
-//! somebody else's folder, is an error and never followed. A file is replaced in one step, so that a reader sees the
-//! old one or the new one; a line is appended in one write, so that a torn last line is the worst a crash leaves.
+//! A directory is used only if it is a real directory of this user that nobody else can enter. A symlink in its place,
+//! or a directory of somebody else, is an error and never followed. Files are replaced atomically, so a reader sees
+//! the old or the new one. Lines are appended in one write, so a crash leaves at most an incomplete last line.
 
 mod lock;
 mod stamp;
@@ -19,10 +19,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// More than most files hold.
+/// Larger than most files.
 const USUAL: usize = 8 << 10;
 
-/// Makes a private folder with its parents, or checks that the one that is there is private.
+/// Creates a private directory with its parents, or checks that the existing one is private.
 pub fn private_dir(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) => check_private(path, &found),
@@ -32,18 +32,18 @@ pub fn private_dir(path: &Path) -> Result<()> {
             }
             match DirBuilder::new().mode(0o700).create(path) {
                 Ok(()) => Ok(()),
-                // Another process was faster: what it made is checked like any other.
+                // Another process won the race: its directory is checked like any other.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_private_dir(path),
                 Err(error) => Err(Error::io("make", path, &error)),
             }
         }
-        Err(error) => Err(Error::io("look at", path, &error)),
+        Err(error) => Err(Error::io("check", path, &error)),
     }
 }
 
-/// Checks that a folder is a real one, of this user, and closed to everybody else.
+/// Checks that a directory is a real one, belongs to this user, and is closed to everybody else.
 pub fn check_private_dir(path: &Path) -> Result<()> {
-    let found = fs::symlink_metadata(path).map_err(|error| Error::io("look at", path, &error))?;
+    let found = fs::symlink_metadata(path).map_err(|error| Error::io("check", path, &error))?;
     check_private(path, &found)
 }
 
@@ -51,32 +51,32 @@ fn check_private(path: &Path, found: &fs::Metadata) -> Result<()> {
     let unsafe_dir = |what: String, hint: &str| Err(Error::new(Kind::UnsafeStateDir, what, hint));
     if found.is_symlink() {
         return unsafe_dir(
-            format!("{} is a symbolic link, which is not followed", path.display()),
-            "remove it, or set LISA_STATE_DIR to the folder itself",
+            format!("{} is a symbolic link, and Lisa does not follow it", path.display()),
+            "remove it, or set LISA_STATE_DIR to the directory itself",
         );
     }
     if !found.is_dir() {
         return unsafe_dir(
-            format!("{} is not a folder", path.display()),
-            "move it away, or set LISA_STATE_DIR to another folder",
+            format!("{} is not a directory", path.display()),
+            "move it away, or set LISA_STATE_DIR to another directory",
         );
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         return unsafe_dir(
             format!("{} belongs to another user (uid {})", path.display(), found.uid()),
-            "set LISA_STATE_DIR to a folder of your own",
+            "set LISA_STATE_DIR to a directory of your own",
         );
     }
     if found.mode() & 0o077 != 0 {
         return unsafe_dir(
-            format!("{} is open to others (mode {:o})", path.display(), found.mode() & 0o777),
-            "close it with `chmod 700`, or set LISA_STATE_DIR to another folder",
+            format!("{} is accessible to other users (mode {:o})", path.display(), found.mode() & 0o777),
+            "run `chmod 700` on it, or set LISA_STATE_DIR to another directory",
         );
     }
     Ok(())
 }
 
-/// Replaces a file in one step: a reader sees the old text or the new one, whole.
+/// Replaces a file atomically: a reader sees the old or the new content, never a mix.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
@@ -90,7 +90,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Appends one line in one write. Where a writer left half a line (a full disk, a kill), it begins a new one.
+/// Appends one line in one write. After an incomplete line (a full disk, a kill), starts a new one.
 pub fn append_line(path: &Path, line: &str) -> Result<()> {
     let mut file = open_private(path, |options| options.read(true).append(true).create(true))
         .map_err(|error| Error::io("open", path, &error))?;
@@ -113,8 +113,8 @@ fn ends_with_newline(file: &File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-/// Drops the older half of a file of lines that has grown beyond `max` bytes. A line that another process appends
-/// meanwhile may be lost: only for files that are a view of something that is kept elsewhere.
+/// Drops the older half of a file of lines that is larger than `max` bytes. A line that another process appends
+/// meanwhile may be lost, so use this only for files that are a copy of something else.
 pub fn trim_lines(path: &Path, max: u64) -> Result<()> {
     let length = fs::symlink_metadata(path).map_or(0, |found| found.len());
     if length <= max {
@@ -125,12 +125,12 @@ pub fn trim_lines(path: &Path, max: u64) -> Result<()> {
     write_atomic(path, &bytes[begin..])
 }
 
-/// Reads a file of Lisa's own; `None` where there is none. A symlink is not followed.
+/// Reads one of Lisa's own files; `None` if there is none. Doesn't follow symlinks.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     read_at(path, 0, u64::MAX)
 }
 
-/// Reads at most `limit` bytes of a file from `offset` on; `None` where there is none.
+/// Reads at most `limit` bytes of a file from `offset` on; `None` if there is none.
 pub fn read_at(path: &Path, offset: u64, limit: u64) -> Result<Option<Vec<u8>>> {
     let file = match open_read(path) {
         Ok(file) => file,
@@ -140,13 +140,13 @@ pub fn read_at(path: &Path, offset: u64, limit: u64) -> Result<Option<Vec<u8>>> 
     read_from(file, offset, limit).map(Some).map_err(|error| Error::io("read", path, &error))
 }
 
-/// Opens a file of Lisa's own for reading.
+/// Opens one of Lisa's own files for reading.
 pub fn open_read(path: &Path) -> io::Result<File> {
     open_private(path, |options| options.read(true))
 }
 
-/// Opens a file of Lisa's own: private, never through a symlink, never waiting, and a regular file. A fifo in its place
-/// would otherwise hang whoever opens it.
+/// Opens one of Lisa's own files: private, not through a symlink, without blocking, and only a regular file. A fifo in
+/// its place would otherwise hang the caller.
 pub fn open_private(
     path: &Path,
     choose: impl FnOnce(&mut OpenOptions) -> &mut OpenOptions,
@@ -156,12 +156,12 @@ pub fn open_private(
     regular(choose(&mut options).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK)).open(path)?)
 }
 
-/// Opens a file of somebody else's for reading: it may be reached through a symlink, but must be a regular file.
+/// Opens a file that isn't Lisa's for reading; symlinks are allowed, but it must be a regular file.
 pub fn open_foreign(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true).custom_flags(flags(OFlags::NONBLOCK)).open(path)?)
 }
 
-/// Reads a file of somebody else's, at most `limit` bytes of it.
+/// Reads at most `limit` bytes of a file that isn't Lisa's.
 pub fn read_foreign(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_from(open_foreign(path)?, 0, limit)
 }
@@ -182,13 +182,14 @@ fn read_from(mut file: File, offset: u64, limit: u64) -> io::Result<Vec<u8>> {
     if offset > 0 {
         file.seek(io::SeekFrom::Start(offset))?;
     }
-    // Most files here are small: one read, and one more to see that nothing follows.
+    // Most files here are small: one read, and a second one that finds the end.
     let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(usize::MAX).min(USUAL));
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The whole lines among appended bytes, and how many bytes they take: a torn last line is left for the next time.
+/// The complete lines among appended bytes, and how many bytes they take; an incomplete last line is left for the next
+/// read.
 pub fn whole_lines(bytes: &[u8]) -> (Vec<&[u8]>, usize) {
     let used = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let lines = bytes[..used].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
@@ -258,7 +259,7 @@ mod tests {
     fn a_fifo_in_place_of_a_file_is_refused_and_hangs_nobody() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("meta.json");
-        crate::helper::launch::make_fifo(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("not a regular file"));
         assert!(append_line(&path, "x").is_err());
         assert!(open_foreign(&path).is_err());

@@ -1,4 +1,4 @@
-//! Whether a file is still the one that it was, without reading it.
+//! Detects whether a file has changed, without reading it.
 
 use std::{
     collections::HashMap,
@@ -9,10 +9,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// How coarse a file system's clock may be. What was written within one tick of it looks the same.
+/// The worst resolution of a file system's clock: two writes within one tick look the same.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What changes with each write, and with each file that takes another's place.
+/// Metadata that changes with each write, and when another file replaces this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     file: (u64, u64),
@@ -21,25 +21,24 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The file at a path as it is now; `None` where there is none.
+    /// The stamp of a file now; `None` if there is none.
     pub fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         let changed = Duration::new(found.ctime().try_into().ok()?, found.ctime_nsec().try_into().ok()?);
         Some(Self { file: (found.dev(), found.ino()), length: found.len(), changed })
     }
 
-    /// The same, if whatever is written from now on will have another: what was written a moment ago may be replaced
-    /// within the same tick.
+    /// The stamp, if it is older than one clock tick, so that any later write gets a different one.
     pub fn settled(path: &Path) -> Option<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         Self::of(path).filter(|stamp| stamp.changed + TICK < now)
     }
 }
 
-/// More than this many files are not remembered.
+/// Maximum number of cached files.
 const REMEMBERED: usize = 4_000;
 
-/// What a process has made of small files that it reads again and again.
+/// A cache of parsed files, for small files that are read again and again.
 #[derive(Debug)]
 pub struct Cache<T>(Mutex<HashMap<PathBuf, (Stamp, T)>>);
 
@@ -50,9 +49,9 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T: Clone> Cache<T> {
-    /// What `read` makes of a file, or made of it when the file was the same.
+    /// The parsed file; calls `read` only if the file changed.
     pub fn read<E>(&self, path: &Path, read: impl FnOnce() -> Result<Option<T>, E>) -> Result<Option<T>, E> {
-        // Looked at before it is read: a file that is replaced in between is read again the next time.
+        // The stamp is taken before the read: a file that is replaced in between is read again next time.
         let file = Stamp::settled(path);
         let known =
             self.known().get(path).filter(|(stamp, _)| file == Some(*stamp)).map(|(_, made)| made.clone());
@@ -97,7 +96,7 @@ mod tests {
         std::thread::sleep(TICK * 2);
         assert_eq!((read(), read()), (Ok(Some("a".into())), Ok(Some("a".into()))));
         assert_eq!(reads.get(), 2);
-        // Replaced as Lisa's own files are.
+        // Replaces the file as Lisa replaces its own files.
         fs::write(dir.path().join("next"), "b").unwrap();
         fs::rename(dir.path().join("next"), &path).unwrap();
         assert_eq!(read(), Ok(Some("b".into())));

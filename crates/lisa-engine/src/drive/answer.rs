@@ -1,71 +1,69 @@
-//! Answering what an agent asks: only the prompt that was read, only by its options, and proven to be gone.
+//! Answers prompts: only the prompt that the caller read, only with its options, and with confirmation that it closed.
 
 use super::{
-    DIALOG_ROWS, Driver, MOVED_MAX,
+    DIALOG_ROWS, Driver, GUARD_RETRIES,
     choice::{self, Way},
     guard,
 };
 use crate::{
-    api::{AnswerRequest, AnswerResponse, EventKind},
-    engine::{Engine, next_step},
+    api::{
+        AnswerRequest, AnswerResponse, EventKind, next_step,
+        words::{Effect, Prompt, PromptKind, PromptOption},
+    },
+    classify::text::without_controls,
     error::{Error, Kind, Result},
-    judge::Judged,
-    text::without_controls,
     tmux::Typed,
-    watch::record::Note,
-    words::{Effect, Prompt, PromptKind, PromptOption},
+    watch::{Cancel, Context, describe, judge::Judged, record::Note},
 };
 use std::time::Duration;
 
-/// How long a dialog may take to go away after it was answered.
+/// How long a dialog may take to close after it was answered.
 const GONE_LIMIT: Duration = Duration::from_secs(8);
-/// How long a key may take to show its effect, and how long a digit alone may take to be the answer.
-const YIELD_LIMIT: Duration = Duration::from_millis(1500);
-const SETTLE: Duration = Duration::from_millis(300);
-/// How long text may take to show in a dialog, and how many of its last letters and digits must.
+/// How long a key may take to show its effect, and how long a digit alone may take to act as the answer.
+const EFFECT_TIMEOUT: Duration = Duration::from_millis(1500);
+const DIGIT_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long text may take to show up in a dialog, and how many of its last letters and digits must.
 const SHOW_LIMIT: Duration = Duration::from_secs(5);
 const TAIL_CHARS: usize = 8;
-/// How many pages a form may have.
+/// Maximum number of pages of a form.
 const PAGES_MAX: usize = 20;
 
-/// What was chosen on one page.
+/// The choices made on one page.
 struct Chosen {
     words: Vec<String>,
     effect: Option<Effect>,
 }
 
-/// What became of an answer.
+/// The result of an answer.
 struct Answered {
     /// The prompt that was answered.
     prompt: Prompt,
     chosen: Chosen,
-    /// Whether it could be written down.
+    /// Whether it was recorded.
     recorded: bool,
 }
 
-impl Engine {
-    /// Answers the prompt that a session is blocked on.
-    pub fn answer(&self, request: &AnswerRequest) -> Result<AnswerResponse> {
-        let choices = check(request)?;
-        let driver = Driver::take(self, &request.session)?;
-        let Answered { prompt, chosen, recorded } =
-            driver.answer(&choices, request.text.as_deref(), request.prompt_id.as_deref())?;
-        let (sighting, judged) = driver.look()?;
-        let session = self.describe(&sighting, &judged, false);
-        let cursor = self.cursor()?;
-        Ok(AnswerResponse {
-            next: next_step(&session, cursor),
-            session: session.name,
-            prompt_id: prompt.id,
-            title: prompt.title,
-            answered: chosen.words,
-            effect: chosen.effect,
-            recorded,
-            status: session.status,
-            state: session.state,
-            cursor,
-        })
-    }
+/// Answers the prompt that a session is blocked on.
+pub(crate) fn answer(context: &Context, cancel: &Cancel, request: &AnswerRequest) -> Result<AnswerResponse> {
+    let choices = check(request)?;
+    let driver = Driver::acquire(context, cancel, &request.session)?;
+    let Answered { prompt, chosen, recorded } =
+        driver.answer(&choices, request.text.as_deref(), request.prompt_id.as_deref())?;
+    let (snapshot, judged) = driver.look()?;
+    let session = describe(&snapshot, &judged, false);
+    let cursor = context.cursor()?;
+    Ok(AnswerResponse {
+        next: next_step(&session, cursor),
+        session: session.name,
+        prompt_id: prompt.id,
+        title: prompt.title,
+        answered: chosen.words,
+        effect: chosen.effect,
+        recorded,
+        status: session.status,
+        state: session.state,
+        cursor,
+    })
 }
 
 fn check(request: &AnswerRequest) -> Result<Vec<String>> {
@@ -73,11 +71,11 @@ fn check(request: &AnswerRequest) -> Result<Vec<String>> {
     match (given, &request.text) {
         (2, _) => Err(Error::invalid("both choice and choices were given", "give one of them")),
         (0, None) => Err(Error::invalid(
-            "there is no answer",
-            "give a choice (an option's key, label or effect), choices, or text",
+            "no answer was given",
+            "pass a choice (an option's key, label or effect), choices, or text",
         )),
         (0, Some(text)) if text.trim().is_empty() => {
-            Err(Error::invalid("the text is empty", "give some, or a choice"))
+            Err(Error::invalid("the text is empty", "pass some text, or a choice"))
         }
         (0, Some(text)) if text.len() > 64 << 10 => Err(Error::invalid(
             "the text is longer than 64 KiB",
@@ -89,7 +87,7 @@ fn check(request: &AnswerRequest) -> Result<Vec<String>> {
 
 impl Driver<'_> {
     fn answer(&self, choices: &[String], text: Option<&str>, id: Option<&str>) -> Result<Answered> {
-        let (sighting, judged) = self.look()?;
+        let (snapshot, judged) = self.look()?;
         let state = &judged.outcome.verdict.state;
         let first = state.prompt().filter(|prompt| id.is_none_or(|id| id == prompt.id));
         let prompt = first.cloned().ok_or_else(|| self.changed(id.unwrap_or_default(), &judged))?;
@@ -99,25 +97,25 @@ impl Driver<'_> {
             note
         };
         let wanted: Vec<String> = choices.iter().cloned().chain(text.map(str::to_owned)).collect();
-        self.intend(&sighting, EventKind::Answer, note(&wanted))?;
+        self.record_intent(&snapshot, EventKind::Answer, note(&wanted))?;
         let mut chosen = Chosen { words: Vec::new(), effect: None };
         if let Err(error) = self.answer_pages(&prompt, choices, text, &mut chosen) {
             match self.has_typed() {
-                // Something was pressed, so something may have been answered: that is told whatever came of it.
+                // Keys were pressed, so something may have been answered: record it in any case.
                 true => {
                     let mut note = note(if chosen.words.is_empty() { &wanted } else { &chosen.words });
                     note.data.insert("unconfirmed".to_owned(), true.into());
-                    self.fulfil(&sighting, EventKind::Answer, state, note);
+                    self.record_done(&snapshot, EventKind::Answer, state, note);
                 }
-                false => self.give_up(&sighting),
+                false => self.withdraw_intent(&snapshot),
             }
             return Err(error);
         }
-        let recorded = self.fulfil(&sighting, EventKind::Answer, state, note(&chosen.words));
+        let recorded = self.record_done(&snapshot, EventKind::Answer, state, note(&chosen.words));
         Ok(Answered { prompt, chosen, recorded })
     }
 
-    /// Answers a prompt page by page; what was chosen is in `all` even if a later page fails.
+    /// Answers a prompt page by page; the choices are in `all` even if a later page fails.
     fn answer_pages(
         &self,
         first: &Prompt,
@@ -132,7 +130,7 @@ impl Driver<'_> {
             all.words.extend(chosen.words);
             all.effect = all.effect.or(chosen.effect);
             let Some(next) = self.next_page(&page)? else { break };
-            match form_goes_on(&page, &next, rest) {
+            match self.form_goes_on(&page, &next, rest) {
                 true => page = next,
                 false => break,
             }
@@ -140,20 +138,37 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Answers what is shown now, with as many of the choices as that takes.
+    /// Whether the next prompt belongs to the same form.
+    fn form_goes_on(&self, page: &Prompt, next: &Prompt, rest: &[String]) -> bool {
+        let same_form = next.kind == PromptKind::Question && page.kind == PromptKind::Question;
+        same_form
+            && (self.is_review(next) || (!rest.is_empty() && (page.step.is_some() || next.step.is_some())))
+    }
+
+    /// Whether this is the last page of a form, which asks whether to submit it.
+    fn is_review(&self, page: &Prompt) -> bool {
+        let sends = |option: &PromptOption| {
+            self.profile.dialog.review.as_ref().is_some_and(|review| review.is_match(&option.label))
+        };
+        page.kind == PromptKind::Question
+            && page.options.len() <= 3
+            && page.options.first().is_some_and(sends)
+    }
+
+    /// Answers the page shown now, with as many of the choices as it takes.
     fn answer_page(&self, page: &Prompt, rest: &mut &[String], text: Option<&str>) -> Result<Chosen> {
         if let (Some(text), true) = (text, rest.is_empty()) {
             return self.answer_in_words(page, text);
         }
-        if is_review(page) && rest.is_empty() {
-            // Everything was answered; what is left is to send it off.
+        if self.is_review(page) && rest.is_empty() {
+            // Everything has been answered; only the submit is left.
             let submit =
                 page.options.iter().find(|option| option.effect != Effect::Deny).or(page.options.first());
             self.choose(page, submit.ok_or_else(|| choice_missing(page))?)?;
             return Ok(Chosen { words: Vec::new(), effect: None });
         }
         if page.multi {
-            // A list to tick takes all the choices that it knows.
+            // A multi-select list takes all the choices that it knows.
             let known: Vec<_> = rest.iter().map_while(|word| choice::find(page, word).ok()).collect();
             if known.is_empty() {
                 return Err(choice_missing(page));
@@ -170,7 +185,7 @@ impl Driver<'_> {
         *rest = after;
         let option = match choice::find(page, word) {
             Ok(option) => option,
-            // Where the option that denies is cut off, or there is none, the dialog can still be closed.
+            // If the option to deny is cut off or missing, the dialog can still be closed.
             Err(_) if choice::denies(page, word) => {
                 self.press_in(page, |_| Some(self.profile.keys.dismiss.clone()))?;
                 return Ok(Chosen { words: vec!["closed".to_owned()], effect: Some(Effect::Deny) });
@@ -181,7 +196,7 @@ impl Driver<'_> {
         Ok(Chosen { words: vec![option.label.clone()], effect: Some(option.effect) })
     }
 
-    /// Chooses an option and, in a prompt that takes one, answers it.
+    /// Chooses an option; in a single-choice prompt this answers it.
     pub(super) fn choose(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
         let way = choice::way(page, option, &self.profile.keys);
         match way {
@@ -191,10 +206,10 @@ impl Driver<'_> {
                 .map(drop)
                 .ok_or_else(|| self.unsteady(page)),
             Way::Key | Way::KeyEnter => {
-                let limit = if way == Way::KeyEnter { SETTLE } else { YIELD_LIMIT };
+                let limit = if way == Way::KeyEnter { DIGIT_TIMEOUT } else { EFFECT_TIMEOUT };
                 self.press_in(page, |shown| (!is_marked(shown, option)).then(|| option.key.clone()))?;
-                // Some dialogs take the key as the answer, in others it only marks the option. The mark that moved to it
-                // shows that this is the dialog that got the key: that one gets the Enter, too.
+                // In some dialogs the key is the answer, in others it only selects the option. If the selection moves
+                // to it, this dialog got the key, so it gets the Enter too.
                 let (gone, ..) =
                     self.watch(limit, |_, judged| shows(judged, page).is_none().then_some(()))?;
                 let unmarked =
@@ -215,7 +230,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Moves the mark to an option, key by key, each from a fresh look.
+    /// Moves the selection to an option, key by key, with a new look before each key.
     fn mark(&self, page: &Prompt, option: &PromptOption, back: &str, on: &str) -> Result<()> {
         for _ in 0..=2 * page.options.len() {
             let step = |shown: &Prompt| {
@@ -234,7 +249,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Ticks an option of a list, unless it is ticked.
+    /// Checks an option of a list, unless it is already checked.
     fn tick(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
         let ticked = |shown: &Prompt| {
             shown.options.iter().any(|other| other.key == option.key && other.checked == Some(true))
@@ -251,15 +266,15 @@ impl Driver<'_> {
         };
         self.press_in(page, |shown| (!ticked(shown)).then(|| key.clone()))?;
         let (done, ..) =
-            self.watch(YIELD_LIMIT, |_, judged| shows(judged, page).is_none_or(ticked).then_some(()))?;
+            self.watch(EFFECT_TIMEOUT, |_, judged| shows(judged, page).is_none_or(ticked).then_some(()))?;
         done.ok_or_else(|| self.unsteady(page))
     }
 
-    /// Sends a ticked list off: by the row behind its last option where it has one, else with Enter.
+    /// Submits a multi-select list: with the row after its last option if it has one, else with Enter.
     fn submit_list(&self, page: &Prompt) -> Result<()> {
         for _ in 0..=page.options.len() {
             let (_, judged) = self.look()?;
-            // A list that closes by itself once something is chosen needs nothing more.
+            // A list that closes by itself after a choice needs nothing more.
             if judged.outcome.verdict.state.prompt().is_none() {
                 return Ok(());
             }
@@ -273,21 +288,21 @@ impl Driver<'_> {
         self.press_in(page, |_| Some("Enter".to_owned())).map(drop)
     }
 
-    /// Opens the option that takes free text, types, and sends it off once it shows.
+    /// Opens the option for free text, types the text, and submits it once it shows.
     fn answer_in_words(&self, page: &Prompt, text: &str) -> Result<Chosen> {
         if !page.free_text {
             let options: Vec<&str> = page.options.iter().map(|option| option.label.as_str()).collect();
             return Err(Error::new(
                 Kind::UnknownChoice,
-                "this prompt takes no free text",
+                "this prompt does not accept free text",
                 format!("choose one of {}", options.join(", ")),
             ));
         }
         let opens = |label: &str| self.profile.dialog.free_text.as_ref().is_some_and(|rx| rx.is_match(label));
         if let Some(option) = page.options.iter().find(|option| opens(&option.label)) {
             self.choose(page, option)?;
-            // Typed into a list that is not open for text, a digit would choose something else.
-            let (open, ..) = self.watch(YIELD_LIMIT, |_, judged| {
+            // In a list that isn't open for text, a digit would choose something else.
+            let (open, ..) = self.watch(EFFECT_TIMEOUT, |_, judged| {
                 shows(judged, page).is_some_and(|shown| is_marked(shown, option)).then_some(())
             })?;
             open.ok_or_else(|| self.unsteady(page))?;
@@ -308,14 +323,14 @@ impl Driver<'_> {
         Ok(Chosen { words: vec![words], effect: None })
     }
 
-    /// Presses one key in the dialog. Which one follows from a fresh look at it, and it is pressed only if that look
-    /// saw the same prompt and the pane still shows it. Returns what that look saw; `None` if no key was wanted.
+    /// Presses one key in the dialog. A new look decides which one, and it is only pressed if that look saw the same
+    /// prompt and the pane still shows it. Returns the prompt that the look saw; `None` if no key was needed.
     fn press_in(&self, page: &Prompt, key: impl Fn(&Prompt) -> Option<String>) -> Result<Option<Prompt>> {
-        for _ in 0..MOVED_MAX {
-            let (sighting, judged) = self.look()?;
+        for _ in 0..GUARD_RETRIES {
+            let (snapshot, judged) = self.look()?;
             let shown = shows(&judged, page).ok_or_else(|| self.changed(&page.id, &judged))?;
             let Some(key) = key(shown) else { return Ok(None) };
-            match self.press((&sighting, &judged), DIALOG_ROWS, &[&key])? {
+            match self.press((&snapshot, &judged), DIALOG_ROWS, &[&key])? {
                 Typed::Done(_) => return Ok(Some(shown.clone())),
                 Typed::Moved => {}
                 Typed::Gone => return Err(self.changed(&page.id, &judged)),
@@ -326,14 +341,14 @@ impl Driver<'_> {
 
     /// Types into the dialog, under the same conditions as a key.
     fn type_in(&self, page: &Prompt, text: &str) -> Result<()> {
-        for _ in 0..MOVED_MAX {
+        for _ in 0..GUARD_RETRIES {
             let look = self.look()?;
-            let (sighting, judged) = (&look.0, &look.1);
+            let (snapshot, judged) = (&look.0, &look.1);
             shows(judged, page).ok_or_else(|| self.changed(&page.id, judged))?;
-            let (Some(row), Some(guard)) = (&sighting.pane, guard((sighting, judged), DIALOG_ROWS)) else {
+            let (Some(row), Some(guard)) = (&snapshot.pane, guard((snapshot, judged), DIALOG_ROWS)) else {
                 continue;
             };
-            match self.typed(judged, self.engine.tmux().type_text(&row.pane_id, text, &guard))? {
+            match self.typed(judged, self.context.tmux().type_text(&row.pane_id, text, &guard))? {
                 Typed::Done(_) => return Ok(()),
                 Typed::Moved => {}
                 Typed::Gone => return Err(self.changed(&page.id, judged)),
@@ -342,46 +357,46 @@ impl Driver<'_> {
         Err(self.unsteady(page))
     }
 
-    /// Waits until a key has had its effect on the dialog's marks.
+    /// Waits until a key has changed the dialog's selection or check marks.
     fn await_change(&self, page: &Prompt, before: &Prompt) -> Result<()> {
-        self.watch(YIELD_LIMIT, |_, judged| {
+        self.watch(EFFECT_TIMEOUT, |_, judged| {
             shows(judged, page).is_none_or(|shown| shown.options != before.options).then_some(())
         })
         .map(drop)
     }
 
-    /// What the caller wants to answer is not asked any more.
+    /// The error when the prompt to answer is no longer open.
     fn changed(&self, id: &str, judged: &Judged) -> Error {
         match judged.outcome.verdict.state.prompt() {
             None => Error::new(
                 Kind::NoPrompt,
-                format!("`{}` asks nothing; it is {}", self.name, judged.outcome.verdict.state.name()),
-                "somebody may have answered already: look with session_status",
+                format!("`{}` has no open prompt; it is {}", self.name, judged.outcome.verdict.state.name()),
+                "somebody may have answered it already: check its status",
             ),
             Some(other) => Error::new(
                 Kind::PromptChanged,
-                format!("the prompt `{id}` is not open any more; `{}` asks: {}", self.name, other.title),
+                format!("the prompt `{id}` is no longer open; `{}` asks: {}", self.name, other.title),
                 format!("read it (its id is {}) and answer that one", other.id),
             ),
         }
     }
 
-    /// The dialog does not do what it should; nothing more is pressed.
+    /// The error when the dialog doesn't react as expected; nothing more is pressed.
     fn unsteady(&self, page: &Prompt) -> Error {
         Error::new(
             Kind::AnswerUnconfirmed,
             format!("`{}` still asks: {}", self.name, page.title),
-            "look with read_session view=screen before answering again",
+            "read its screen before you answer again",
         )
     }
 
-    /// Waits until the page is gone; returns what is asked next, if anything is.
+    /// Waits until the page has closed; returns the next prompt, if there is one.
     fn next_page(&self, page: &Prompt) -> Result<Option<Prompt>> {
         let (next, ..) = self.watch(GONE_LIMIT, |_, judged| {
             let shown = judged.outcome.verdict.state.prompt();
             match shown {
                 Some(shown) if shown.id == page.id => None,
-                // The agent's own word lags behind its screen: what it still announces is what was just answered.
+                // The agent's own events lag behind its screen: what they still announce is the prompt just answered.
                 Some(_) if !judged.outcome.signals.prompt_waiting => None,
                 Some(shown) => Some(Some(shown.clone())),
                 None if judged.outcome.signals.prompt_waiting => None,
@@ -392,7 +407,7 @@ impl Driver<'_> {
     }
 }
 
-/// The prompt that a look shows, if it is this one.
+/// The prompt of a look, if it is this one.
 fn shows<'a>(judged: &'a Judged, page: &Prompt) -> Option<&'a Prompt> {
     judged.outcome.verdict.state.prompt().filter(|shown| shown.id == page.id)
 }
@@ -401,22 +416,9 @@ fn is_marked(shown: &Prompt, option: &PromptOption) -> bool {
     shown.options.iter().any(|other| other.key == option.key && other.selected)
 }
 
-/// Letters and digits alone: how a text is wrapped and framed does not matter.
+/// Only letters and digits, so that wrapping and frames don't matter.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
-}
-
-/// Whether what is asked next belongs to the same form.
-fn form_goes_on(page: &Prompt, next: &Prompt, rest: &[String]) -> bool {
-    let same_form = next.kind == PromptKind::Question && page.kind == PromptKind::Question;
-    same_form && (is_review(next) || (!rest.is_empty() && (page.step.is_some() || next.step.is_some())))
-}
-
-/// The last page of a form, which asks whether to send it off.
-fn is_review(page: &Prompt) -> bool {
-    page.kind == PromptKind::Question
-        && page.options.len() <= 3
-        && page.options.first().is_some_and(|option| option.label.to_lowercase().starts_with("submit"))
 }
 
 fn choice_missing(page: &Prompt) -> Error {
@@ -424,7 +426,7 @@ fn choice_missing(page: &Prompt) -> Error {
         page.options.iter().map(|option| format!("{} ({})", option.key, option.label)).collect();
     Error::new(
         Kind::UnknownChoice,
-        format!("there is no answer for: {}", page.title),
+        format!("no answer was given for: {}", page.title),
         format!("choose one of {}", options.join(", ")),
     )
 }

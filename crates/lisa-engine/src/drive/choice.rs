@@ -1,12 +1,12 @@
-//! Which option an answer means, and which keys choose it. Pure: prompts in, keys out.
+//! Which option a choice means, and which keys choose it. Pure functions.
 
 use crate::{
+    api::words::{Effect, Prompt, PromptKind, PromptOption},
+    classify::profile::{Keys, OptionStyle},
     error::{Error, Kind, Result, printable},
-    profile::{Keys, OptionStyle},
-    words::{Effect, Prompt, PromptKind, PromptOption},
 };
 
-/// The option that a choice names: by its key, its effect, its label, or the beginning of its label.
+/// The option that a choice refers to: by key, effect, label, or start of the label.
 pub fn find<'a>(prompt: &'a Prompt, choice: &str) -> Result<&'a PromptOption> {
     let choice = choice.trim();
     let plain = |label: &str| label.trim().trim_end_matches(['.', '…']).to_lowercase();
@@ -28,24 +28,25 @@ pub fn find<'a>(prompt: &'a Prompt, choice: &str) -> Result<&'a PromptOption> {
         let cut = if prompt.truncated { "; the dialog is cut off, so there may be more" } else { "" };
         Error::new(
             Kind::UnknownChoice,
-            format!("`{}` is none of the options", printable(choice)),
+            format!("`{}` is not one of the options", printable(choice)),
             format!("choose one of {}{cut}", options.join(", ")),
         )
+        .about(choice)
     })
 }
 
-/// How an option is chosen.
+/// How to choose an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Its key alone.
     Key,
     /// Its key, then Enter.
     KeyEnter,
-    /// Arrows until it is marked, then Enter: the one back, and the one on.
+    /// Arrow keys (back, forward) until it is selected, then Enter.
     Arrows(&'static str, &'static str),
 }
 
-/// How this option of a prompt is chosen, by the agent's own way.
+/// How to choose this option, with the agent's own keys.
 pub fn way(prompt: &Prompt, option: &PromptOption, keys: &Keys) -> Way {
     match keys.choose_in.get(&prompt.kind).copied().unwrap_or(keys.choose) {
         OptionStyle::Digit if is_digit(&option.key) => Way::Key,
@@ -60,8 +61,8 @@ pub fn is_digit(key: &str) -> bool {
     key.len() == 1 && key.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a choice that is none of the options means to deny a prompt, which closing it does. A dialog of the
-/// program's own is left alone: closing one may end the agent.
+/// Whether a choice that isn't one of the options means to deny the prompt, which closing it does. Doesn't apply to
+/// dialogs of the program itself, since closing one may exit the agent.
 pub fn denies(prompt: &Prompt, choice: &str) -> bool {
     let wanted = Effect::parse(&choice.trim().to_lowercase());
     wanted == Some(Effect::Deny) && prompt.kind != PromptKind::Dialog

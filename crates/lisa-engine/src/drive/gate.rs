@@ -1,19 +1,21 @@
-//! The write gate: whether a prompt may be typed into a session now. It decides from one look, and no is the default.
+//! The gate before typing: whether a prompt may be typed into a session now. Decides from one look; the default is no.
 
 use crate::{
-    api::Refusal,
-    judge::Judged,
-    profile::Profile,
-    session::find::Sighting,
-    words::{State, StateName},
+    api::{
+        Refusal,
+        words::{State, StateName},
+    },
+    classify::profile::Profile,
+    session::find::SessionSnapshot,
+    watch::judge::Judged,
 };
 
-/// What the gate says.
+/// A decision of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// The prompt may be sent and begins a turn.
+    /// The prompt may be sent and starts a turn.
     Open,
-    /// The prompt may be sent; a working agent will take it up later.
+    /// The prompt may be sent; a working agent takes it up later.
     OpenQueued,
     /// The agent is still starting: look again.
     NotYet,
@@ -21,17 +23,17 @@ pub enum Gate {
     Shut(Refusal),
 }
 
-/// What a sender allows.
+/// What a sender permits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allows {
     /// A working agent may queue the prompt.
     pub queue: bool,
-    /// What somebody has typed and not sent may be replaced.
+    /// Unsent text of somebody else may be replaced.
     pub replace_draft: bool,
 }
 
 /// Decides from one look.
-pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Allows) -> Gate {
+pub fn decide(session: &SessionSnapshot, judged: &Judged, profile: &Profile, allows: Allows) -> Gate {
     let state = &judged.outcome.verdict.state;
     let signals = &judged.outcome.signals;
     if session.pane.as_ref().is_none_or(|row| row.pane.dead) && !session.starting() {
@@ -44,13 +46,14 @@ pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Al
     if state.prompt().is_some() || signals.prompt_waiting {
         return Gate::Shut(Refusal::PromptOpen);
     }
-    // Of a program whose input nobody can read it is never known that it is ready. Whoever lets a text wait may send it.
+    // If a program's input box can't be read, it is never known to be ready. A sender that allows queueing may send
+    // anyway.
     let waits = allows.queue && profile.screen.input.is_none();
     if matches!(state, State::Starting) && !waits {
         return Gate::NotYet;
     }
     if known_by_process && signals.agent_pid.is_none() {
-        // Where processes can not be read, something else may sit there as well.
+        // If the process list can't be read, another program may be there as well.
         let unread = signals.agent_scan_error.is_some();
         return Gate::Shut(if unread { Refusal::NotReady } else { Refusal::NotAgent });
     }
@@ -69,19 +72,17 @@ pub fn decide(session: &Sighting, judged: &Judged, profile: &Profile, allows: Al
 /// What to do instead.
 pub fn hint(refusal: Refusal) -> &'static str {
     match refusal {
-        Refusal::PromptOpen => {
-            "it asks something: read `prompt` with session_status and answer it with answer_prompt"
-        }
-        Refusal::PaneDead => "its process has ended: resume the session, or start another",
+        Refusal::PromptOpen => "it has an open prompt: read and answer that first",
+        Refusal::PaneDead => "its process has ended: resume the session, or start another one",
         Refusal::NotAgent => {
-            "the agent is not there any more, something else would get the text: look with read_session view=screen, then resume or kill the session"
+            "the agent is gone and another program would get the text: read its screen, then resume or kill the session"
         }
         Refusal::DraftPresent => {
-            "somebody has typed something and not sent it: look with read_session view=screen, or send with replace_draft"
+            "the input box holds unsent text: read its screen, or send with `replace_draft`"
         }
-        Refusal::Busy => "it works: wait for it, send with queue, or interrupt it first",
+        Refusal::Busy => "it is working: wait for it, send with `queue`, or interrupt it first",
         Refusal::NotReady => {
-            "Lisa can not tell that it would take the text: explain_session says why, then try again"
+            "Lisa can't tell whether it takes input: use explain to find out why, then retry"
         }
     }
 }

@@ -1,56 +1,56 @@
-//! The input box: emptying it, and telling what a person types into it from what Lisa does.
+//! Clears the input box, and distinguishes what a person types from what Lisa types.
 //!
-//! tmux counts what is typed into a pane, by whomever. A prompt is pasted into a box that was empty and that nobody had
-//! typed into for a while, and submitted only if nothing was typed since. So what is submitted is the prompt and nothing
-//! else, although a key that was typed may take some time to be drawn.
+//! tmux counts all input to a pane. A prompt is only pasted into a box that is empty and that nobody has typed into
+//! for a while, and only submitted if nothing was typed since. So nothing but the prompt is submitted, although a key
+//! press may take a while to be drawn.
 
-use super::{BOX_ROWS, Driver, MOVED_MAX};
-use crate::{error::Result, judge::Judged, session::find::Sighting, tmux::Typed};
+use super::{BOX_ROWS, Driver, GUARD_RETRIES};
+use crate::{error::Result, session::find::SessionSnapshot, tmux::Typed, watch::judge::Judged};
 use std::{thread, time::Duration};
 
-/// How often the box is cleared at the most (some agents clear a line at a time), how long one key may take to show,
-/// and how many in a row may show nothing: a line that is empty already takes one, too.
+/// Maximum number of clears (some agents clear one line at a time), how long one key may take to show, and how many in
+/// a row may have no effect: an empty line needs one, too.
 const CLEARS: usize = 400;
-const YIELD_LIMIT: Duration = Duration::from_millis(400);
+const EFFECT_TIMEOUT: Duration = Duration::from_millis(400);
 const IDLE_CLEARS: usize = 4;
-/// How long a key may take until it is drawn. An agent draws its screen at most every few dozen milliseconds.
+/// How long a key press may take to be drawn. An agent redraws its screen every few dozen milliseconds at most.
 const DRAWN: Duration = Duration::from_millis(150);
 
 impl Driver<'_> {
-    /// Whether somebody has typed so shortly before a look that it may not be drawn yet.
+    /// Whether somebody typed so shortly before a look that it may not be drawn yet.
     pub(super) fn is_typed_into(&self, judged: &Judged) -> bool {
         let typed_at = judged.record.memory.inputs.typed_at;
         !self.is_own(judged) && u128::from(judged.observation.at.since(typed_at)) < DRAWN.as_millis()
     }
 
-    /// Whether a look sees nothing typed but what this driver typed itself.
+    /// Whether all input that a look sees is from this driver.
     fn is_own(&self, judged: &Judged) -> bool {
         let seen = judged.observation.pane.seen().map(|pane| pane.inputs);
         self.typing.borrow().as_ref().is_some_and(|typing| Some(typing.count) == seen)
     }
 
     /// Whether nothing was typed into the pane since this driver typed last.
-    pub(super) fn is_alone(&self, sighting: &Sighting) -> bool {
-        let inputs = sighting.pane.as_ref().map(|row| row.pane.inputs);
+    pub(super) fn is_alone(&self, snapshot: &SessionSnapshot) -> bool {
+        let inputs = snapshot.pane.as_ref().map(|row| row.pane.inputs);
         self.typing.borrow().as_ref().is_none_or(|typing| Some(typing.count) == inputs)
     }
 
-    /// Empties the input box, line by line if need be; says whether it is empty. What does not yield is left as it is.
+    /// Clears the input box, line by line if necessary; returns whether it is empty. Text that can't be cleared stays.
     pub(super) fn clear_box(&self) -> Result<bool> {
         let mut idle = 0;
         for _ in 0..CLEARS {
-            let (sighting, judged) = self.look()?;
+            let (snapshot, judged) = self.look()?;
             let signals = &judged.outcome.signals;
             if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
                 return Ok(false);
             }
             let Some(draft) = signals.draft.clone() else { return Ok(signals.input_shown) };
-            match self.press((&sighting, &judged), BOX_ROWS, &[&self.profile.keys.clear])? {
+            match self.press((&snapshot, &judged), BOX_ROWS, &[&self.profile.keys.clear])? {
                 Typed::Done(_) => {}
                 Typed::Moved => continue,
                 Typed::Gone => return Ok(false),
             }
-            let (yielded, ..) = self.watch(YIELD_LIMIT, |_, judged| {
+            let (yielded, ..) = self.watch(EFFECT_TIMEOUT, |_, judged| {
                 let signals = &judged.outcome.signals;
                 (signals.input_shown && signals.draft.as_ref() != Some(&draft)).then_some(())
             })?;
@@ -62,14 +62,14 @@ impl Driver<'_> {
         Ok(false)
     }
 
-    /// Takes a pasted text out of the box that somebody else types into, and leaves what they typed; says whether that
-    /// worked. Nothing is pressed while they type.
+    /// Removes a pasted text from a box that somebody else is typing into, and keeps what they typed; returns whether
+    /// that worked. Presses nothing while they are typing.
     pub(super) fn take_out(&self, pasted: &str) -> Result<bool> {
         let mut theirs: Option<String> = None;
-        // What stood in the box when it was last cleared: what is left of that is nobody's news.
+        // The text in the box when it was last cleared; what remains of it isn't new.
         let mut cleared = String::new();
-        for _ in 0..MOVED_MAX {
-            let (sighting, judged) = self.quiet_look()?;
+        for _ in 0..GUARD_RETRIES {
+            let (snapshot, judged) = self.quiet_look()?;
             let signals = &judged.outcome.signals;
             if !signals.input_shown
                 || signals.prompt_waiting
@@ -77,10 +77,10 @@ impl Driver<'_> {
             {
                 return Ok(false);
             }
-            let look = (&sighting, &judged);
-            if let (Some(text), Some(draft), false) = (&mut theirs, &signals.draft, self.is_alone(&sighting))
+            let look = (&snapshot, &judged);
+            if let (Some(text), Some(draft), false) = (&mut theirs, &signals.draft, self.is_alone(&snapshot))
             {
-                // They went on typing while the box was being cleared.
+                // They kept typing while the box was being cleared.
                 text.push_str(beyond(draft, &cleared));
                 cleared.clone_from(draft);
             }
@@ -93,7 +93,7 @@ impl Driver<'_> {
                     Typed::Gone => return Ok(false),
                 },
                 (Some(draft), None) => match without(draft, pasted) {
-                    // Not to be told apart: both are left as they are.
+                    // The two texts can't be told apart, so both stay.
                     None => return Ok(false),
                     Some(rest) => {
                         theirs = Some(rest);
@@ -111,13 +111,13 @@ impl Driver<'_> {
         Ok(false)
     }
 
-    /// A look at a pane that nobody has typed into for a while, so that everything that was typed is drawn.
-    fn quiet_look(&self) -> Result<(Sighting, Judged)> {
+    /// Looks at a pane once nobody has typed into it for a while, so that all input is drawn.
+    fn quiet_look(&self) -> Result<(SessionSnapshot, Judged)> {
         let mut before = self.look()?;
-        for _ in 0..MOVED_MAX {
+        for _ in 0..GUARD_RETRIES {
             thread::sleep(DRAWN);
             let after = self.look()?;
-            let count = |look: &(Sighting, Judged)| look.0.pane.as_ref().map(|row| row.pane.inputs);
+            let count = |look: &(SessionSnapshot, Judged)| look.0.pane.as_ref().map(|row| row.pane.inputs);
             if count(&before) == count(&after) {
                 return Ok(after);
             }
@@ -127,17 +127,17 @@ impl Driver<'_> {
     }
 }
 
-/// What a text has beyond the beginning that it shares with another.
+/// What a text has after the prefix that it shares with another.
 fn beyond<'a>(text: &'a str, known: &str) -> &'a str {
     let same = text.chars().zip(known.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
     &text[same..]
 }
 
-/// What else stands in a box than a text that was pasted into it; `None` where that cannot be found in it.
+/// The text in a box other than the text pasted into it; `None` if the pasted text can't be found.
 fn without(draft: &str, pasted: &str) -> Option<String> {
     let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>();
     let wanted = letters(pasted);
-    // Where each letter of the draft stands: how the box wraps and indents its lines does not matter.
+    // The position of each letter of the draft, so that wrapping and indentation don't matter.
     let places: Vec<(usize, char)> = draft.char_indices().filter(|(_, c)| !c.is_whitespace()).collect();
     let found =
         places.windows(wanted.len().max(1)).position(|part| part.iter().map(|(_, c)| c).eq(&wanted))?;

@@ -1,72 +1,75 @@
-//! Sending a prompt: gate, paste, Enter, proof.
+//! Sends a prompt: gate, paste, Enter, confirmation.
 
 use super::{
-    BOX_ROWS, Driver, MOVED_MAX,
+    BOX_ROWS, Driver, GUARD_RETRIES,
     gate::{self, Allows, Gate},
 };
 use crate::{
-    api::{Delivery, EventKind, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome},
-    engine::{Engine, next_step, now},
+    api::{
+        Delivery, EventKind, Next, Receipt, Refusal, SendRequest, SendResponse, TurnOutcome, next_step,
+        seconds,
+        words::{Exit, State},
+    },
+    classify::{memory::Phase, observation::At, text::without_controls},
     error::{Error, Result},
-    judge::Judged,
-    memory::Phase,
-    observation::At,
-    session::{find::Sighting, plan::PROMPT_MAX},
-    text::without_controls,
+    observe::now,
+    session::{find::SessionSnapshot, plan::PROMPT_MAX},
     tmux::{Guard, Typed},
-    watch::record::{Note, Turn, timestamp},
-    words::{Exit, State},
+    watch::{
+        Cancel, Context, describe,
+        judge::Judged,
+        record::{Note, Turn, timestamp},
+    },
 };
 use std::{thread, time::Duration};
 
-/// How long a prompt waits for an agent that is still starting, unless its sender says otherwise.
+/// How long a prompt waits for an agent that is still starting (the default).
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// How long pasted text may take to show in the input box.
+/// How long pasted text may take to show up in the input box.
 const SHOW_LIMIT: Duration = Duration::from_secs(5);
-/// How often Enter is pressed at the most; again only while the text still stands in the box.
+/// How often to press Enter at most; again only while the text is still in the box.
 const ENTERS: usize = 3;
 
-/// What to do about a text that nothing has proven to be taken.
-const UNPROVEN: &str = "it was typed and nothing proves that the agent took it: look with read_session view=screen before sending again";
+/// The hint for a text that nothing has confirmed.
+const UNPROVEN: &str =
+    "it was typed, but nothing confirms that the agent took it: read its screen before you send it again";
 
-/// What was sent.
+/// A prompt that was sent.
 struct Sent {
     delivered: Delivery,
     began: At,
     queued: bool,
     bytes: usize,
-    /// The turn before.
+    /// The turn before it.
     before: Option<Turn>,
 }
 
-impl Engine {
-    /// Sends text or keys to a session. A refusal is an answer, not an error.
-    pub fn send(&self, request: &SendRequest) -> Result<SendResponse> {
-        let limit = check(request)?;
-        let driver = Driver::take(self, &request.session)?;
-        let receipt = match &request.text {
-            Some(text) => {
-                let allows = Allows { queue: request.queue, replace_draft: request.replace_draft };
-                driver.send_text(text, allows, limit)?
-            }
-            None => driver.send_keys(&request.keys, request.force)?,
-        };
-        let (sighting, judged) = driver.look()?;
-        let session = self.describe(&sighting, &judged, false);
-        let cursor = self.cursor()?;
-        let next = match receipt.refusal {
-            Some(refusal) => gate::hint(refusal).to_owned(),
-            None => next_step(&session, cursor),
-        };
-        Ok(SendResponse {
-            session: session.name,
-            receipt,
-            status: session.status,
-            state: session.state,
-            cursor,
-            next,
-        })
-    }
+/// Sends text or keys to a session. A refusal is a normal result, not an error.
+pub(crate) fn send(context: &Context, cancel: &Cancel, request: &SendRequest) -> Result<SendResponse> {
+    let limit = check(request)?;
+    let driver = Driver::acquire(context, cancel, &request.session)?;
+    let receipt = match &request.text {
+        Some(text) => {
+            let allows = Allows { queue: request.queue, replace_draft: request.replace_draft };
+            driver.send_text(text, allows, limit)?
+        }
+        None => driver.send_keys(&request.keys, request.force)?,
+    };
+    let (snapshot, judged) = driver.look()?;
+    let session = describe(&snapshot, &judged, false);
+    let cursor = context.cursor()?;
+    let next = match receipt.refusal {
+        Some(refusal) => Next::Overcome { refusal },
+        None => next_step(&session, cursor),
+    };
+    Ok(SendResponse {
+        session: session.name,
+        receipt,
+        status: session.status,
+        state: session.state,
+        cursor,
+        next,
+    })
 }
 
 fn check(request: &SendRequest) -> Result<Duration> {
@@ -74,17 +77,17 @@ fn check(request: &SendRequest) -> Result<Duration> {
         (Some(_), false) => {
             return Err(Error::invalid(
                 "both text and keys were given",
-                "give one of them; text is submitted by itself",
+                "pass only one of them; text is submitted automatically",
             ));
         }
-        (None, true) => return Err(Error::invalid("there is nothing to send", "give text or keys")),
+        (None, true) => return Err(Error::invalid("there is nothing to send", "pass text or keys")),
         (Some(text), true) if text.trim().is_empty() => {
-            return Err(Error::invalid("the text is empty", "to press Enter alone, give keys"));
+            return Err(Error::invalid("the text is empty", "to press only Enter, pass keys"));
         }
         (Some(text), true) if text.len() > PROMPT_MAX => {
             return Err(Error::invalid(
-                format!("the text has {} bytes, and {PROMPT_MAX} are the limit", text.len()),
-                "put it into a file in the working folder and name the file",
+                format!("the text has {} bytes, and the limit is {PROMPT_MAX}", text.len()),
+                "put it into a file in the working directory and refer to that file",
             ));
         }
         _ => {}
@@ -92,29 +95,25 @@ fn check(request: &SendRequest) -> Result<Duration> {
     seconds(request.wait_s, START_LIMIT)
 }
 
-/// A number of seconds as a duration; what makes no sense is refused.
-pub(crate) fn seconds(given: Option<f64>, default: Duration) -> Result<Duration> {
-    match given {
-        None => Ok(default),
-        Some(given) => Duration::try_from_secs_f64(given)
-            .ok()
-            .filter(|limit| *limit <= Duration::from_secs(3600))
-            .ok_or_else(|| Error::invalid(format!("{given} s is no time to wait"), "give 0 to 3600 seconds")),
-    }
-}
-
 impl Driver<'_> {
-    /// Sends a prompt and proves that it was taken.
+    /// Whether a text is a command of the agent, which starts no turn, and not a prompt that starts with a path.
+    fn is_command(&self, text: &str) -> bool {
+        let text = text.trim();
+        let command = self.profile.keys.command.as_ref();
+        !text.contains('\n') && command.is_some_and(|command| command.is_match(text))
+    }
+
+    /// Sends a prompt and confirms that the agent took it.
     pub(crate) fn send_text(&self, text: &str, allows: Allows, limit: Duration) -> Result<Receipt> {
-        let decided = |sighting: &Sighting, judged: &Judged| match gate::decide(
-            sighting,
+        let decided = |snapshot: &SessionSnapshot, judged: &Judged| match gate::decide(
+            snapshot,
             judged,
             &self.profile,
             allows,
         ) {
-            Gate::NotYet if !self.engine.is_cancelled() => None,
-            // What somebody types at this moment may not be drawn yet.
-            Gate::Open | Gate::OpenQueued if self.is_typed_into(judged) && !self.engine.is_cancelled() => {
+            Gate::NotYet if !self.cancel.is_cancelled() => None,
+            // What somebody is typing right now may not be drawn yet.
+            Gate::Open | Gate::OpenQueued if self.is_typed_into(judged) && !self.cancel.is_cancelled() => {
                 None
             }
             gate => Some(gate),
@@ -125,15 +124,12 @@ impl Driver<'_> {
         }
         if let Some(sign) = self.profile.keys.shell.as_deref().filter(|sign| text.starts_with(sign)) {
             return Err(Error::invalid(
-                format!(
-                    "`{}` runs a text that begins with `{sign}` as a command of the shell",
-                    self.profile.id
-                ),
-                "put a space in front of it to send it as a prompt; to run the command yourself, press its keys",
+                format!("`{}` runs text that starts with `{sign}` as a shell command", self.profile.id),
+                "put a space in front of it to send it as a prompt; to run the command, send it as keys",
             ));
         }
-        for _ in 0..MOVED_MAX {
-            let (gate, sighting, judged) = self.watch(limit, decided)?;
+        for _ in 0..GUARD_RETRIES {
+            let (gate, snapshot, judged) = self.watch(limit, decided)?;
             let queued = match gate {
                 Some(Gate::Open) => false,
                 Some(Gate::OpenQueued) => true,
@@ -146,8 +142,8 @@ impl Driver<'_> {
                     false => return Ok(refused(Refusal::DraftPresent)),
                 }
             }
-            match self.paste((&sighting, &judged), &text)? {
-                Typed::Done(_) => return self.submit(&sighting, &text, queued),
+            match self.paste((&snapshot, &judged), &text)? {
+                Typed::Done(_) => return self.submit(&snapshot, &text, queued),
                 Typed::Moved => {}
                 Typed::Gone => return Ok(refused(Refusal::PaneDead)),
             }
@@ -155,11 +151,11 @@ impl Driver<'_> {
         Ok(refused(Refusal::NotReady))
     }
 
-    /// Presses Enter on pasted text, once it shows where it should, and waits for the proof.
-    fn submit(&self, sighting: &Sighting, text: &str, queued: bool) -> Result<Receipt> {
+    /// Presses Enter on pasted text, once it shows up in the box, and waits for the confirmation.
+    fn submit(&self, snapshot: &SessionSnapshot, text: &str, queued: bool) -> Result<Receipt> {
         thread::sleep(Duration::from_millis(self.profile.keys.enter_delay_ms));
-        // A dialog that came up meanwhile must not get the Enter: only a box with the text in it does.
-        let (shown, ..) = self.watch(SHOW_LIMIT, |sighting, judged| self.may_enter(sighting, judged))?;
+        // A dialog that opened meanwhile must not get the Enter: only a box with the text in it does.
+        let (shown, ..) = self.watch(SHOW_LIMIT, |snapshot, judged| self.may_enter(snapshot, judged))?;
         match shown {
             Some(Ok(())) => {}
             Some(Err(refusal)) => return self.not_submitted(refusal, text),
@@ -167,8 +163,8 @@ impl Driver<'_> {
         }
         let began = now();
         let (mut turn, mut before) = (None, None);
-        self.update(sighting, |record| {
-            if !queued && !is_command(text) {
+        self.update(snapshot, |record| {
+            if !queued && !self.is_command(text) {
                 before.clone_from(&record.turn);
                 turn = Some(record.begin_turn(&self.name, began));
             }
@@ -181,12 +177,12 @@ impl Driver<'_> {
                 if attempt > 0 {
                     break;
                 }
-                self.update(sighting, |record| record.withdraw_turn(turn.as_deref(), before))?;
+                self.update(snapshot, |record| record.withdraw_turn(turn.as_deref(), before))?;
                 return self.not_submitted(refusal, text);
             }
-            // From here on the text may have been taken: whatever fails now is no reason to say that it was not.
-            let watched = self.watch(limit, |sighting, judged| {
-                let proof = self.proof(sighting, judged, began, queued).map(Ok);
+            // From here on the agent may have taken the text, so no failure may claim that it didn't.
+            let watched = self.watch(limit, |snapshot, judged| {
+                let proof = self.proof(snapshot, judged, began, queued).map(Ok);
                 proof.or_else(|| ended_as(&judged.outcome.verdict.state).map(Err))
             });
             match watched.map_or_else(
@@ -197,15 +193,16 @@ impl Driver<'_> {
                 |(seen, ..)| seen,
             ) {
                 None if trouble.is_some() => {}
-                // Again only if the first did nothing for certain: the agent has read it, and the text is still there.
-                None if self.has_read_all(sighting) == Some(true) => continue,
+                // Only press again if the first Enter certainly had no effect: the agent has read it, and the text is
+                // still there.
+                None if self.has_read_all(snapshot) == Some(true) => continue,
                 None => {}
                 Some(Ok(proof)) => evidence = Some(proof),
-                // A command such as the one to leave is taken when the agent has left; nothing proves that of a prompt.
+                // An exit command counts as taken when the agent has exited; for a prompt, that confirms nothing.
                 Some(Err(exit)) => {
                     ended = true;
-                    evidence =
-                        (is_command(text) && exit.code == Some(0)).then(|| "the agent has left".to_owned());
+                    evidence = (self.is_command(text) && exit.code == Some(0))
+                        .then(|| "the agent has exited".to_owned());
                 }
             }
             break;
@@ -216,32 +213,32 @@ impl Driver<'_> {
             (Some(_), false) => Delivery::Submitted,
         };
         let sent = Sent { delivered, began, queued, bytes: text.len(), before };
-        let noted = self.note_sent(sighting, sent, &mut turn);
+        let noted = self.note_sent(snapshot, sent, &mut turn);
         let recorded = noted.is_ok();
         let hint = match (delivered, ended, trouble.or(noted.err())) {
             (Delivery::Unconfirmed, true, _) => Some(gate::hint(Refusal::PaneDead).to_owned()),
             (Delivery::Unconfirmed, false, _) => Some(UNPROVEN.to_owned()),
-            (_, _, Some(error)) => Some(format!("it could not be written down: {error}")),
+            (_, _, Some(error)) => Some(format!("it could not be recorded: {error}")),
             (_, _, None) => None,
         };
         Ok(Receipt { turn, delivered, evidence, at: timestamp(began), refusal: None, hint, recorded })
     }
 
-    /// Tells the journal what was sent, and which turn it began.
-    fn note_sent(&self, sighting: &Sighting, sent: Sent, turn: &mut Option<String>) -> Result<()> {
+    /// Records what was sent and which turn it started.
+    fn note_sent(&self, snapshot: &SessionSnapshot, sent: Sent, turn: &mut Option<String>) -> Result<()> {
         let (_, judged) = self.look()?;
-        // A command that makes the agent work begins a turn of its own.
+        // A command that makes the agent work starts a turn of its own.
         let own = judged.record.turn.as_ref().filter(|turn| !sent.queued && turn.began >= sent.began);
         *turn = turn.take().or_else(|| own.map(|turn| turn.id.clone()));
         let mut note = Note::line(format!("{}, {} bytes", sent.delivered, sent.bytes));
         note.turn.clone_from(turn);
         let state = judged.outcome.verdict.state.clone();
-        self.update(sighting, |record| {
-            // A turn whose prompt was never seen to be taken ends when another takes its place.
+        self.update(snapshot, |record| {
+            // A turn whose prompt was never confirmed ends when another one replaces it.
             if let Some(lost) = sent.before.filter(|turn| turn.ended.is_none()) {
                 let mut note = Note::line(TurnOutcome::Failed.as_str());
                 note.turn = Some(lost.id);
-                note.data.insert("why".to_owned(), "nothing proved that its prompt was taken".into());
+                note.data.insert("why".to_owned(), "nothing confirmed that its prompt was taken".into());
                 record.note(&self.name, EventKind::TurnEnded, &state, now(), note);
             }
             record.note(&self.name, EventKind::Send, &state, now(), note);
@@ -249,8 +246,8 @@ impl Driver<'_> {
         })
     }
 
-    /// What to say of a text that was pasted and must not be submitted. Where somebody types into the same box, it is
-    /// taken out again, and what they typed is left there.
+    /// The receipt for text that was pasted and must not be submitted. If somebody is typing into the same box, the
+    /// text is removed again and what they typed stays.
     fn not_submitted(&self, refusal: Refusal, text: &str) -> Result<Receipt> {
         if refusal != Refusal::DraftPresent || !self.take_out(text)? {
             return Ok(left_in_box(refusal));
@@ -260,9 +257,13 @@ impl Driver<'_> {
         Ok(Receipt { hint: Some(hint.to_owned()), ..refused(refusal) })
     }
 
-    /// Whether Enter may be pressed: `None` as long as the text does not show yet. Nobody may have typed anything since it
-    /// was pasted: that would be submitted with it.
-    fn may_enter(&self, sighting: &Sighting, judged: &Judged) -> Option<std::result::Result<(), Refusal>> {
+    /// Whether Enter may be pressed; `None` while the text doesn't show yet. If anybody has typed something since the
+    /// paste, it would be submitted too, so the answer is no.
+    fn may_enter(
+        &self,
+        snapshot: &SessionSnapshot,
+        judged: &Judged,
+    ) -> Option<std::result::Result<(), Refusal>> {
         let signals = &judged.outcome.signals;
         if signals.prompt_waiting || judged.outcome.verdict.state.prompt().is_some() {
             return Some(Err(Refusal::PromptOpen));
@@ -270,26 +271,26 @@ impl Driver<'_> {
         if matches!(judged.outcome.verdict.state, State::Exited { .. }) {
             return Some(Err(Refusal::PaneDead));
         }
-        if !self.is_alone(sighting) {
+        if !self.is_alone(snapshot) {
             return Some(Err(Refusal::DraftPresent));
         }
         (signals.draft.is_some() || !self.shows_drafts()).then_some(Ok(()))
     }
 
-    /// Presses Enter on the box, from a look that shows the text in it; says why not, if it can not.
+    /// Presses Enter on the box, from a look that shows the text in it; returns a refusal if that isn't possible.
     fn enter(&self) -> Result<Option<Refusal>> {
-        for _ in 0..MOVED_MAX {
-            let (sighting, judged) = self.look()?;
-            match self.may_enter(&sighting, &judged) {
+        for _ in 0..GUARD_RETRIES {
+            let (snapshot, judged) = self.look()?;
+            match self.may_enter(&snapshot, &judged) {
                 Some(Ok(())) => {}
                 Some(Err(refusal)) => return Ok(Some(refusal)),
-                // It was there a moment ago: the box is being drawn anew.
+                // It was there a moment ago: the box is being redrawn.
                 None => {
                     thread::sleep(Duration::from_millis(20));
                     continue;
                 }
             }
-            match self.press((&sighting, &judged), BOX_ROWS, &["Enter"])? {
+            match self.press((&snapshot, &judged), BOX_ROWS, &["Enter"])? {
                 Typed::Done(_) => return Ok(None),
                 Typed::Moved => {}
                 Typed::Gone => return Ok(Some(Refusal::PaneDead)),
@@ -298,16 +299,16 @@ impl Driver<'_> {
         Ok(Some(Refusal::NotReady))
     }
 
-    /// Whether the agent's input box can be read, so that text in it can be seen.
+    /// Whether Lisa can read the agent's input box, so that it sees text in it.
     fn shows_drafts(&self) -> bool {
         self.profile.screen.input.is_some()
     }
 
-    /// What proves that a prompt was taken: the agent's own word, or the emptied box. The word of an agent that was at
-    /// work before is about that work, so it proves nothing of a prompt that was queued.
-    fn proof(&self, sighting: &Sighting, judged: &Judged, began: At, queued: bool) -> Option<String> {
+    /// What confirms that a prompt was taken: the agent's own events, or the emptied box. If the agent was already
+    /// working, its events are about that work, so they confirm nothing for a queued prompt.
+    fn proof(&self, snapshot: &SessionSnapshot, judged: &Judged, began: At, queued: bool) -> Option<String> {
         let memory = &judged.record.memory;
-        let told = |fold: &crate::memory::Fold| {
+        let told = |fold: &crate::classify::memory::Fold| {
             !queued && fold.tells_of_turn_since(began) && !matches!(fold.phase, Phase::Unknown | Phase::Up)
         };
         let signals = &judged.outcome.signals;
@@ -319,7 +320,7 @@ impl Driver<'_> {
             "input box emptied"
         } else if !queued && judged.outcome.verdict.state.prompt().is_some() {
             "it asks something about it"
-        } else if !self.shows_drafts() && self.has_read_all(sighting) == Some(true) {
+        } else if !self.shows_drafts() && self.has_read_all(snapshot) == Some(true) {
             "read by its program"
         } else {
             return None;
@@ -327,40 +328,41 @@ impl Driver<'_> {
         Some(evidence.to_owned())
     }
 
-    /// Presses named keys. A dialog gets them only by force: an answer belongs to `answer`.
+    /// Presses named keys. A dialog gets them only with `force`; answers belong to `answer`.
     fn send_keys(&self, keys: &[String], force: bool) -> Result<Receipt> {
         if let Some(bad) = keys.iter().find(|key| !is_key(key)) {
             return Err(Error::invalid(
-                format!("`{}` is no key", crate::error::printable(bad)),
-                "name keys as tmux does: Enter, Escape, Up, C-c, M-x, F1, or a single character",
-            ));
+                format!("`{}` is not a key", crate::error::printable(bad)),
+                "use tmux's key names: Enter, Escape, Up, C-c, M-x, F1, or a single character",
+            )
+            .about(bad));
         }
         let words: Vec<&str> = keys.iter().map(String::as_str).collect();
-        for _ in 0..MOVED_MAX {
-            let (sighting, judged) = self.look()?;
-            let Some(row) = sighting.pane.as_ref().filter(|row| !row.pane.dead) else { break };
+        for _ in 0..GUARD_RETRIES {
+            let (snapshot, judged) = self.look()?;
+            let Some(row) = snapshot.pane.as_ref().filter(|row| !row.pane.dead) else { break };
             let state = judged.outcome.verdict.state.clone();
             let asked = state.prompt().is_some() || judged.outcome.signals.prompt_waiting;
             if asked && !force {
                 return Ok(refused(Refusal::PromptOpen));
             }
             let note = Note::line(format!("keys {}", keys.join(" ")));
-            self.intend(&sighting, EventKind::Send, note.clone())?;
+            self.record_intent(&snapshot, EventKind::Send, note.clone())?;
             let typed = match force {
                 true => {
-                    self.typed(&judged, self.engine.tmux().press(&row.pane_id, &words, &Guard::alive()))?
+                    self.typed(&judged, self.context.tmux().press(&row.pane_id, &words, &Guard::alive()))?
                 }
-                false => self.press((&sighting, &judged), BOX_ROWS, &words)?,
+                false => self.press((&snapshot, &judged), BOX_ROWS, &words)?,
             };
             match typed {
                 Typed::Done(_) => {}
                 Typed::Moved | Typed::Gone => {
-                    self.give_up(&sighting);
+                    self.withdraw_intent(&snapshot);
                     continue;
                 }
             }
             return Ok(Receipt {
-                recorded: self.fulfil(&sighting, EventKind::Send, &state, note),
+                recorded: self.record_done(&snapshot, EventKind::Send, &state, note),
                 turn: None,
                 delivered: Delivery::Submitted,
                 evidence: Some("keys pressed".to_owned()),
@@ -369,32 +371,22 @@ impl Driver<'_> {
                 hint: None,
             });
         }
-        let (sighting, _) = self.look()?;
-        let dead = sighting.pane.as_ref().is_none_or(|row| row.pane.dead);
+        let (snapshot, _) = self.look()?;
+        let dead = snapshot.pane.as_ref().is_none_or(|row| row.pane.dead);
         Ok(refused(if dead { Refusal::PaneDead } else { Refusal::NotReady }))
     }
 }
 
-/// Whether a text is a command of the agent's own (`/model`) rather than a prompt that begins with a path.
-fn is_command(text: &str) -> bool {
-    let text = text.trim();
-    let word = text.split_whitespace().next().unwrap_or_default();
-    let name = word.strip_prefix('/').unwrap_or_default();
-    !text.contains('\n')
-        && !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
-}
-
-/// The text was pasted, but Enter was not pressed.
+/// The receipt for text that was pasted but not submitted.
 fn left_in_box(refusal: Refusal) -> Receipt {
     let hint = format!(
-        "the text was pasted but not submitted, and may stand in the input box; {}",
+        "the text was pasted but not submitted, and may still be in the input box; {}",
         gate::hint(refusal)
     );
     Receipt { hint: Some(hint), ..refused(refusal) }
 }
 
-/// How the agent has ended, where it has.
+/// How the agent exited, if it did.
 fn ended_as(state: &State) -> Option<Exit> {
     match state {
         State::Exited { exit } => Some(exit.clone()),
@@ -402,7 +394,7 @@ fn ended_as(state: &State) -> Option<Exit> {
     }
 }
 
-/// Whether tmux knows a key by this name. A word that it does not know would be typed out letter by letter.
+/// Whether tmux has a key with this name. tmux would type any other word letter by letter.
 fn is_key(key: &str) -> bool {
     const NAMED: &[&str] = &[
         "Enter", "Escape", "Tab", "BTab", "Space", "BSpace", "Up", "Down", "Left", "Right", "Home", "End",
@@ -440,13 +432,6 @@ mod tests {
         for key in ["enter now", "rm", "", "\n", "F13", "C-"] {
             assert!(!is_key(key), "{key}");
         }
-    }
-
-    #[test]
-    fn a_path_at_the_beginning_is_no_command() {
-        assert!(is_command("/model") && is_command(" /my-ns:fix it now"));
-        assert!(!is_command("/etc/hosts is wrong") && !is_command("/") && !is_command("say /model"));
-        assert!(!is_command("/model\nand more"));
     }
 
     #[test]

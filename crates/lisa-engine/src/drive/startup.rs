@@ -1,37 +1,39 @@
-//! Seeing a session through its start. No dialog gets a blind Enter: one is answered only if the caller said yes to
-//! it by name when the session was started.
+//! Handles a session's start. No dialog gets a blind Enter: Lisa only answers one that the caller explicitly consented
+//! to when the session was started.
 
 use super::Driver;
 use crate::{
-    api::{EventKind, SpawnRequest},
+    api::{
+        EventKind, SpawnRequest,
+        words::{DialogKind, Effect, Prompt, State},
+    },
     error::{Kind, Result},
     watch::record::Note,
-    words::{DialogKind, Effect, Prompt, State},
 };
 use std::time::{Duration, Instant};
 
 impl Driver<'_> {
-    /// Waits until the agent is up, answering what the caller said yes to.
-    pub(crate) fn see_through_start(&self, request: &SpawnRequest, limit: Duration) -> Result<()> {
+    /// Waits until the agent is up, and answers dialogs that the caller consented to.
+    pub(crate) fn handle_startup(&self, request: &SpawnRequest, limit: Duration) -> Result<()> {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let (asked, sighting, judged) =
+            let (asked, snapshot, judged) =
                 self.watch(left, |_, judged| match &judged.outcome.verdict.state {
-                    State::Starting if !self.engine.is_cancelled() => None,
+                    State::Starting if !self.cancel.is_cancelled() => None,
                     state => Some(state.prompt().cloned()),
                 })?;
             let Some(Some(prompt)) = asked else { return Ok(()) };
             let Some(option) = consented(&prompt, request).and_then(|()| yes(&prompt)) else { return Ok(()) };
             match self.choose(&prompt, option) {
                 Ok(()) => {}
-                // Another dialog came up, or somebody was faster: look again.
+                // Another dialog opened, or somebody else was faster (race): look again.
                 Err(error) if matches!(error.kind(), Kind::PromptChanged | Kind::NoPrompt) => continue,
                 Err(error) => return Err(error),
             }
-            let note = Note::line(format!("{}: {} (said at the start)", prompt.title, option.label));
-            self.fulfil(&sighting, EventKind::Answer, &judged.outcome.verdict.state, note);
-            // The same dialog must be gone before anything else is pressed.
+            let note = Note::line(format!("{}: {} (consented at the start)", prompt.title, option.label));
+            self.record_done(&snapshot, EventKind::Answer, &judged.outcome.verdict.state, note);
+            // This dialog must have closed before anything else is pressed.
             self.watch(Duration::from_secs(8), |_, judged| {
                 let shown = judged.outcome.verdict.state.prompt();
                 (shown.map(|shown| &shown.id) != Some(&prompt.id)).then_some(())
@@ -40,7 +42,7 @@ impl Driver<'_> {
     }
 }
 
-/// Whether the caller said yes to this very dialog.
+/// Whether the caller consented to this dialog.
 fn consented(prompt: &Prompt, request: &SpawnRequest) -> Option<()> {
     match prompt.dialog? {
         DialogKind::Trust => request.trust.then_some(()),
@@ -49,7 +51,7 @@ fn consented(prompt: &Prompt, request: &SpawnRequest) -> Option<()> {
     }
 }
 
-/// The option that says yes: never the one that leaves or refuses.
-fn yes(prompt: &Prompt) -> Option<&crate::words::PromptOption> {
+/// The option that says yes; never one that exits or denies.
+fn yes(prompt: &Prompt) -> Option<&crate::api::words::PromptOption> {
     prompt.options.iter().find(|option| !matches!(option.effect, Effect::Exit | Effect::Deny))
 }

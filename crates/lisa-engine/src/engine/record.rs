@@ -1,13 +1,17 @@
-//! Recording a live session, and replaying what was recorded.
+//! Records live sessions and replays recordings.
 
-use super::{Cancel, Engine, now};
+use super::Engine;
 use crate::{
     api::ReplayRow,
+    classify::{
+        memory::Memory,
+        recording::{FORMAT, Header, Mask, Timeline, Writer, replay::replay},
+    },
     error::{Error, Kind, Result},
-    memory::Memory,
-    observe::{self, Before, Screens},
-    recording::{FORMAT, Header, Mask, Timeline, Writer, replay::replay},
+    observe::{self, Moment, PreviousLook, Screens, now},
+    process::Trees,
     session::find,
+    watch::Cancel,
 };
 use std::{
     io::{Read, Write},
@@ -16,15 +20,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time between two frames.
+/// The interval between frames.
 const FRAME: Duration = Duration::from_millis(250);
 
 impl Engine {
-    /// Records a session as `lisa-recording/1` lines, secrets masked, until it ends, `limit` passes or `cancel` is
-    /// raised. Returns how many frames there are.
+    /// Records a session as `lisa-recording/1` lines, with secrets masked, until it ends, `limit` passes or `cancel`
+    /// is raised. Returns the number of frames.
     ///
-    /// It reads with a memory of its own and writes nothing, so that it neither misses what others have read nor
-    /// changes what they see.
+    /// It uses a memory of its own and writes nothing, so it sees everything and doesn't affect what others see.
     pub fn record(
         &self,
         session: &str,
@@ -32,9 +35,9 @@ impl Engine {
         limit: Option<Duration>,
         cancel: &Cancel,
     ) -> Result<u64> {
-        let store = self.store_with(session)?;
+        let store = self.context.store_with(session)?;
         let name = find::meant(&store, session)?.1.name;
-        let first = find::exact(self.tmux(), &store, &name)?;
+        let first = find::exact(self.context.tmux(), &store, &name)?;
         let profile = self.profile(&first.meta.agent)?;
         let header = Header {
             format: FORMAT.to_owned(),
@@ -48,21 +51,26 @@ impl Engine {
         let io = |error: std::io::Error| Error::io("write", Path::new("the recording"), &error);
         let home = first.meta.places.get("HOME").and_then(|home| home.to_str());
         let mut writer = Writer::start(out, &header, Mask::new(home)).map_err(io)?;
-        let mut memory = Memory::default();
+        let (mut memory, trees) = (Memory::default(), Trees::default());
         let deadline = limit.map(|limit| Instant::now() + limit);
         let mut frames = 0;
         loop {
             let began = Instant::now();
-            let sighting = match find::exact(self.tmux(), &store, &name) {
-                Ok(sighting) => sighting,
+            let snapshot = match find::exact(self.context.tmux(), &store, &name) {
+                Ok(snapshot) => snapshot,
                 Err(error) if error.kind() == Kind::SessionNotFound => break,
                 Err(error) => return Err(error),
             };
-            let Some(row) = &sighting.pane else { break };
+            let Some(row) = &snapshot.pane else { break };
             let at = now();
-            let screens = Screens::from_reply(self.tmux().screens(&[&row.pane_id], true)?.pop());
-            let look =
-                observe::look(&sighting, &profile, Before { memory: &memory, turn_began: None }, screens, at);
+            let screens = Screens::from_reply(self.context.tmux().screens(&[&row.pane_id], true)?.pop());
+            let moment = Moment { at, screens, trees: &trees };
+            let look = observe::gather(
+                &snapshot,
+                &profile,
+                PreviousLook { memory: &memory, turn_began: None },
+                moment,
+            );
             memory.offsets.extend(look.offsets);
             writer.look(&look.observation).map_err(io)?;
             frames += 1;
@@ -83,17 +91,17 @@ impl Engine {
             Error::new(
                 Kind::CorruptFile,
                 error.to_string(),
-                format!("give a recording in the format {FORMAT}"),
+                format!("pass a recording in the format {FORMAT}"),
             )
         })?;
         let agent = &timeline.header.agent;
         let profile =
-            self.inner.profiles.get_or_generic(agent).ok_or_else(|| Error::not_found(agent, &[]))?;
+            self.context.profiles.get_or_generic(agent).ok_or_else(|| Error::not_found(agent, &[]))?;
         let rows = replay(&profile, &timeline).map(|(t, outcome)| ReplayRow {
             t,
             status: outcome.verdict.status(),
             state: outcome.verdict.state.name(),
-            reason: outcome.verdict.reason.clone(),
+            reason: outcome.verdict.reason,
             confidence: outcome.verdict.confidence,
             source: outcome.verdict.source.map_or("none", |source| source.as_str()).to_owned(),
         });

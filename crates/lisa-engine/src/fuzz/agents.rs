@@ -1,18 +1,20 @@
-//! What agents publish: hooks, transcripts, state files, names of processes.
+//! What agents publish: hooks, transcripts, state files, process names.
 
 use super::input;
 use crate::{
+    classify::{
+        memory::{Fold, Memory},
+        observation::{At, Line, Observation, Reading},
+        profile::Profile,
+    },
+    engine::transcript,
     helper::hook,
-    memory::{Fold, Memory},
-    observation::{At, Line, Observation, Reading},
     observe::{Screens, Tail, stream, unwrap_hook},
-    profile::Profile,
-    transcript,
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, io::Write};
 
-/// Payloads as an agent gives them to a hook, through the file that the hook writes.
+/// Payloads as an agent passes them to a hook, through the file that the hook writes.
 pub(super) fn hooks(bytes: &[u8]) {
     let Some((profile, rest)) = input::profile(bytes) else { return };
     let mut file = String::new();
@@ -30,7 +32,7 @@ pub(super) fn hooks(bytes: &[u8]) {
         let fraction = sent.as_ref().is_some_and(input::has_fraction);
         assert!(fraction || line.payload.as_ref().ok() == sent.as_ref(), "{sent:?} became {line:?}");
     }
-    // One by one, and then all at once: the second half of a burst meets the memory of the first.
+    // One by one, and then in two bursts: the second one meets the memory of the first.
     let mut memory = Memory::default();
     for line in &lines {
         memory = taken(profile, memory, line.at.0, vec![line.clone()], Vec::new());
@@ -38,7 +40,7 @@ pub(super) fn hooks(bytes: &[u8]) {
     taken(profile, memory, 20_000, lines, Vec::new());
 }
 
-/// Lines of a transcript, as they are read for the verdict and for a person.
+/// Lines of a transcript, as read for the verdict and for a person.
 pub(super) fn transcripts(bytes: &[u8]) {
     let Some((profile, rest)) = input::profile(bytes) else { return };
     let (lines, used) = stream::lines(rest, At(1_000));
@@ -53,7 +55,7 @@ pub(super) fn transcripts(bytes: &[u8]) {
     taken(profile, memory, 70_000, Vec::new(), after.to_vec());
 }
 
-/// Judges a look with these lines; gives the memory after it.
+/// Judges a look with these lines; returns the memory after it.
 fn taken(profile: &Profile, memory: Memory, at: i64, hooks: Vec<Line>, transcript: Vec<Line>) -> Memory {
     let memory = input::judge(profile, memory, &input::look_with_lines(at, hooks, transcript)).memory;
     for fold in [&memory.hooks, &memory.notify, &memory.transcript] {
@@ -63,7 +65,7 @@ fn taken(profile: &Profile, memory: Memory, at: i64, hooks: Vec<Line>, transcrip
     memory
 }
 
-/// What a fold keeps is shown to people, and its conversation's id becomes part of a path.
+/// What a fold keeps is shown to people, and its conversation id becomes part of a path.
 fn check_fold(fold: &Fold) {
     let failure = fold.failure.as_ref().map(|failure| &failure.message);
     let name = fold.last.as_ref().map(|(name, _)| name);
@@ -77,7 +79,7 @@ fn check_fold(fold: &Fold) {
     }
 }
 
-/// A file that grows piece by piece; a piece that begins with a zero byte replaces what was there.
+/// A file that grows piece by piece; a piece that starts with a zero byte replaces its content.
 pub(super) fn hook_file(bytes: &[u8]) {
     let Some((profile, rest)) = input::profile(bytes) else { return };
     input::in_scratch(|dir| {
@@ -109,7 +111,7 @@ pub(super) fn hook_file(bytes: &[u8]) {
     });
 }
 
-/// State files, each as it is found by one look.
+/// State files, each read by one look.
 pub(super) fn native(bytes: &[u8]) {
     let Some((profile, rest)) = input::profile(bytes) else { return };
     let mut memory = Memory::default();
@@ -124,7 +126,7 @@ pub(super) fn native(bytes: &[u8]) {
     }
 }
 
-/// A line of the system's about a process, whose name that process has chosen.
+/// A line of `/proc/PID/stat`; the process chooses its own name in it.
 pub(super) fn processes(bytes: &[u8]) {
     #[cfg(target_os = "linux")]
     if let Some((name, _)) = crate::process::name_and_parent(bytes) {

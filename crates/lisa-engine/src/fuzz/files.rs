@@ -2,10 +2,9 @@
 
 use super::input;
 use crate::{
+    classify::{memory::Memory, profile},
     config::{Config, ENVIRONMENT, Environment},
-    memory::Memory,
     observe::Screens,
-    profile,
 };
 use std::{path::Path, time::Instant};
 
@@ -13,7 +12,7 @@ use std::{path::Path, time::Instant};
 const SCREEN: &str = "\u{1b}[1m● Bash(make)\u{1b}[0m\n  ⎿  done\n\n✻ Baked for 2s\n\n────────\n Bash command\n\n   make\n\n \
                       Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n";
 
-/// The text of a profile; one that loads is used.
+/// The text of a profile; if it loads, it is used.
 pub(super) fn profiles(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let profile = match profile::parse(Path::new("mine.toml"), text) {
@@ -24,8 +23,8 @@ pub(super) fn profiles(bytes: &[u8]) {
             return;
         }
     };
-    let line = crate::observation::Line {
-        at: crate::observation::At(1_000),
+    let line = crate::classify::observation::Line {
+        at: crate::classify::observation::At(1_000),
         payload: Ok(
             serde_json::json!({"hook_event_name": "Stop", "session_id": "s", "type": "assistant", "message": {}}),
         ),
@@ -36,7 +35,7 @@ pub(super) fn profiles(bytes: &[u8]) {
         let mut look = input::look(at, input::pane(), screens);
         look.hooks.push(line.clone());
         look.transcript.push(line.clone());
-        look.native = crate::observation::Reading::Seen(serde_json::json!({"status": "busy"}));
+        look.native = crate::classify::observation::Reading::Seen(serde_json::json!({"status": "busy"}));
         memory = input::judge(&profile, memory, &look).memory;
     }
     if let Some(launch) = &profile.launch {
@@ -55,7 +54,7 @@ pub(super) fn config(bytes: &[u8]) {
     pairs.extend(ENVIRONMENT.iter().map(|variable| variable.name.to_owned()).zip(values));
     let Ok(config) = Config::load_with(&Environment::from_pairs(pairs), |_| Ok(Some(file))) else { return };
     assert!(config.state_dir.is_absolute() && config.config_dir.is_absolute(), "{config:?}");
-    // Whatever waits by these adds them to the time of day.
+    // These durations are added to the current time.
     for wait in [config.lock_timeout, config.process_scan_interval] {
         assert!(Instant::now().checked_add(wait).is_some(), "{wait:?} is more than a clock has");
     }

@@ -1,12 +1,14 @@
-//! What several targets need: parts of an input, profiles, looks to judge, properties, a scratch directory.
+//! Shared by several targets: parts of an input, profiles, looks to judge, invariants, a scratch directory.
 
 use crate::{
-    memory::Memory,
-    observation::{At, Line, Mode, Observation, Pane, Reading},
+    api::words::{Mode, Prompt},
+    classify::{
+        memory::Memory,
+        observation::{At, Line, Observation, Pane, Reading},
+        profile::{Profile, Profiles},
+        resolve::{Outcome, step},
+    },
     observe::Screens,
-    profile::{Profile, Profiles},
-    resolve::{Outcome, step},
-    words::Prompt,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -16,17 +18,16 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-/// What parts of an input are separated by: a control character that no screen or line of JSON has.
+/// The separator between parts of an input: a control character that no screen or line of JSON contains.
 pub(super) const SEPARATOR: u8 = 0x1e;
 
-/// The most parts of one input that are used: more frames find nothing that fewer do not.
+/// Maximum number of parts of an input; more frames find nothing that fewer don't.
 const PARTS_MAX: usize = 24;
 
 /// The profiles that ship with Lisa, in the order of their ids.
-static PROFILES: LazyLock<Vec<Arc<Profile>>> =
-    LazyLock::new(|| Profiles::load(None).map(|profiles| profiles.iter().collect()).unwrap_or_default());
+static PROFILES: LazyLock<Vec<Arc<Profile>>> = LazyLock::new(|| Profiles::shipped().iter().collect());
 
-/// Takes the profile that the first byte chooses.
+/// Takes the profile that the first byte selects.
 pub(super) fn profile(bytes: &[u8]) -> Option<(&'static Profile, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let chosen = PROFILES.get(usize::from(*first) % PROFILES.len().max(1))?;
@@ -35,7 +36,7 @@ pub(super) fn profile(bytes: &[u8]) -> Option<(&'static Profile, &[u8])> {
 
 /// The profile that fits any command.
 pub(super) fn generic() -> Option<Arc<Profile>> {
-    Profiles::load(None).ok()?.get_or_generic("")
+    Profiles::shipped().get_or_generic("")
 }
 
 /// The parts of an input.
@@ -63,7 +64,7 @@ pub(super) fn pane() -> Pane {
     }
 }
 
-/// A look that has seen nothing but its pane.
+/// A look that has seen only its pane.
 pub(super) fn look(at: i64, pane: Pane, screens: Screens) -> Observation {
     Observation {
         at: At(at),
@@ -93,7 +94,7 @@ pub(super) fn look_with_lines(at: i64, hooks: Vec<Line>, transcript: Vec<Line>) 
     Observation { hooks, transcript, ..look(at, pane(), Screens::none()) }
 }
 
-/// Judges a look, and checks what must hold of every verdict.
+/// Judges a look, and checks the invariants of every verdict.
 pub(super) fn judge(profile: &Profile, memory: Memory, look: &Observation) -> Outcome {
     let outcome = step(profile, memory, look);
     assert!(outcome.verdict.since <= look.at, "a verdict that begins in the future: {:?}", outcome.verdict);
@@ -103,11 +104,11 @@ pub(super) fn judge(profile: &Profile, memory: Memory, look: &Observation) -> Ou
     if let Some(prompt) = outcome.verdict.state.prompt() {
         check_prompt(prompt);
     }
-    let _ = crate::explain::reasons(&outcome, look.at);
+    let _ = crate::classify::explain::reasons(&outcome, look.at);
     outcome
 }
 
-/// A prompt is named, bounded, and safe to print: somebody decides by what they read there.
+/// A prompt has a name, is limited in size and safe to print, since people decide by what they read there.
 fn check_prompt(prompt: &Prompt) {
     let named = prompt.id.split_once('-').is_some_and(|(what, number)| {
         what.bytes().all(|byte| byte.is_ascii_hexdigit()) && number.parse::<u64>().is_ok()
@@ -134,7 +135,7 @@ fn check_prompt(prompt: &Prompt) {
     same_when_read_again(prompt);
 }
 
-/// No text that is shown to callers has control characters other than tab and newline.
+/// No text shown to callers has control characters other than tab and newline.
 pub(super) fn check_text(text: &str) {
     assert!(
         !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'),
@@ -142,10 +143,10 @@ pub(super) fn check_text(text: &str) {
     );
 }
 
-/// What is written is read again as what it was.
+/// Checks that serializing and parsing returns the same value (round trip).
 pub(super) fn same_when_read_again<T: Serialize + DeserializeOwned>(value: &T) {
     let Ok(before) = serde_json::to_value(value) else { return };
-    // JSON does not keep the last bit of a fraction.
+    // JSON doesn't preserve the last bit of a float.
     if has_fraction(&before) {
         return;
     }
@@ -156,7 +157,7 @@ pub(super) fn same_when_read_again<T: Serialize + DeserializeOwned>(value: &T) {
     assert!(after.as_ref() == Ok(&before), "{before} is read as {after:?}");
 }
 
-/// Whether a value has a number that is no integer.
+/// Whether a value contains a number that isn't an integer.
 pub(super) fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -166,7 +167,7 @@ pub(super) fn has_fraction(value: &Value) -> bool {
     }
 }
 
-/// A private directory, made once for each thread and removed with it.
+/// A private directory, created once per thread and removed with it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -185,7 +186,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs a part of a target in the scratch directory of this thread.
+/// Runs part of a target in this thread's scratch directory.
 pub(super) fn in_scratch(run: impl FnOnce(&Path)) {
     thread_local! {
         static SCRATCH: Scratch = Scratch::make();

@@ -1,10 +1,10 @@
-//! Every parser of foreign bytes as a function of bytes, for fuzzing.
+//! Fuzz targets: every parser of foreign bytes as a function of bytes.
 //!
-//! Each target takes any input, runs the code that reads such bytes in a live session, and asserts what must hold
-//! whatever they are. A panic, an input that takes seconds and one that takes hundreds of megabytes are findings.
-//! `cargo xtask fuzz` runs the list; `fuzz/corpus` has inputs to begin with.
+//! Each target takes any input, runs the code that reads such bytes in a live session, and asserts its invariants. A
+//! panic, an input that takes seconds, and one that takes hundreds of megabytes are findings. `cargo xtask fuzz` runs
+//! the targets; `fuzz/corpus` has seed inputs.
 //!
-//! A target is deterministic, and does no IO but for what reads a directory: that one has a scratch directory.
+//! Targets are deterministic and do no IO, except those for code that reads a directory: they use a scratch directory.
 
 mod agents;
 mod files;
@@ -14,10 +14,10 @@ mod screens;
 mod sessions;
 mod tmux;
 
-/// One parser, or several that read the same bytes one after the other.
+/// One parser, or several that read the same bytes in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name: also that of its corpus, its dictionary and its failures.
+    /// Its name, also of its corpus, dictionary and findings.
     pub name: &'static str,
     /// What it feeds with the input.
     pub what: &'static str,
@@ -45,7 +45,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "screens",
-        what: "screens of each agent one after the other, judged with the memory of those before",
+        what: "consecutive screens of each agent, judged with the memory of the previous ones",
         run: screens::judged,
     },
     Target {
@@ -55,7 +55,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "hook_file",
-        what: "a hooks.jsonl that grows and is cut while it is read",
+        what: "a hooks.jsonl that grows and is truncated while it is read",
         run: agents::hook_file,
     },
     Target { name: "transcripts", what: "lines of each agent's transcript", run: agents::transcripts },
@@ -72,15 +72,11 @@ pub const TARGETS: &[Target] = &[
     },
     Target { name: "config", what: "config.toml and the environment", run: files::config },
     Target { name: "records", what: "state.json, meta.json and done files", run: sessions::records },
-    Target {
-        name: "journal",
-        what: "a segment of the journal, read and appended to",
-        run: sessions::journal,
-    },
+    Target { name: "journal", what: "a journal segment, read and appended to", run: sessions::journal },
     Target { name: "door", what: "questions to the observer and its answers", run: sessions::door },
     Target {
         name: "recordings",
-        what: "a recording, plain or packed, replayed and recorded again",
+        what: "a recording, plain or gzipped, replayed and recorded again",
         run: recordings::replayed,
     },
 ];

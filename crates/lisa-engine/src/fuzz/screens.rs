@@ -2,13 +2,11 @@
 
 use super::input;
 use crate::{
-    memory::Memory,
-    observation::Pane,
+    classify::{memory::Memory, observation::Pane, screen, text},
     observe::{Screens, plain},
-    screen, text,
 };
 
-/// Text with escape sequences: without them, as cells, with tabs expanded, without what must not be pasted.
+/// Text with escape sequences: stripped, as cells, with tabs expanded, and made safe to paste.
 pub(super) fn escapes(bytes: &[u8]) {
     let raw = String::from_utf8_lossy(bytes);
     let stripped = text::strip_escapes(&raw);
@@ -27,7 +25,7 @@ pub(super) fn escapes(bytes: &[u8]) {
     input::check_text(&plain(&raw));
 }
 
-/// Screens one after the other: the first byte chooses the agent, each part is a frame.
+/// Consecutive screens: the first byte selects the agent, each part is a frame.
 pub(super) fn judged(bytes: &[u8]) {
     let Some((profile, rest)) = input::profile(bytes) else { return };
     let mut memory = Memory::default();
@@ -46,7 +44,7 @@ pub(super) fn judged(bytes: &[u8]) {
     input::same_when_read_again(&memory);
 }
 
-/// One frame: how much later it is, where the cursor is, flags, then the title, a zero byte and the screen.
+/// One frame: its delay, the cursor, flags, then the title, a zero byte and the screen.
 struct Frame<'a> {
     later_ms: i64,
     pane: Pane,

@@ -1,28 +1,32 @@
-//! What Lisa itself has written, and may find damaged.
+//! What Lisa itself has written and may find malformed.
 
 use super::input;
 use crate::{
-    api::{Event, EventKind},
+    api::{
+        Event, EventKind,
+        words::{StateName, Status},
+    },
+    classify::{
+        observation::{Done, Observation},
+        resolve::step,
+    },
     error::{Error, Result},
-    observation::{Done, Observation},
     observe::Screens,
-    resolve::step,
     session::{Marks, Meta, Told},
     watch::{
         self,
         journal::{Entry, EventId, Journal, Tail},
         record::Record,
     },
-    words::{StateName, Status},
 };
 use serde::Deserialize;
 use std::{fs, path::Path};
 
-/// The session that the journal is told of, and its run.
+/// The session of the journal's events, and its run.
 const SESSION: &str = "s";
 const RUN: &str = "fuzz";
 
-/// Files of a session; a state that is read is judged from.
+/// Files of a session; a state that can be parsed is judged from.
 pub(super) fn records(bytes: &[u8]) {
     for part in input::parts(bytes) {
         if let Ok(meta) = serde_json::from_slice::<Meta>(part) {
@@ -38,7 +42,7 @@ pub(super) fn records(bytes: &[u8]) {
     }
 }
 
-/// A state that was read is judged from; one from the future stays as it is.
+/// Judges from a parsed state; one from the future stays as it is.
 fn judged_from(record: Record) {
     let Some(profile) = input::generic() else { return };
     let began = record.turn.as_ref().map(|turn| turn.began);
@@ -50,7 +54,7 @@ fn judged_from(record: Record) {
     let _ = (memory.usage(), memory.last_message(), memory.turn_over_since(began));
 }
 
-/// A segment with these bytes: read, followed and written to as if a process had been killed over it.
+/// A segment with these bytes: read, followed and appended to, as after a killed process.
 pub(super) fn journal(bytes: &[u8]) {
     let Some((first, segment)) = bytes.split_first() else { return };
     let first = u64::from(*first) + 1;
@@ -80,8 +84,8 @@ struct Line {
     cursor: u64,
 }
 
-/// Whether only Lisa can have numbered these lines: cursors grow from the one that the segment is named for. What a crash
-/// or a full disk leaves are lines that are torn or missing, not ones with other numbers.
+/// Whether Lisa could have written these cursors: they increase from the one in the segment's name. A crash or a full
+/// disk leaves incomplete or missing lines, not other cursors.
 fn plausible(first: u64, lines: &[Line]) -> bool {
     let cursors = lines.iter().map(|line| line.cursor);
     let grows =
@@ -90,7 +94,7 @@ fn plausible(first: u64, lines: &[Line]) -> bool {
     grows && named && lines.last().is_none_or(|last| last.cursor < u64::MAX / 2)
 }
 
-/// A state directory with one session that the journal knows nothing of.
+/// A state directory with one session that the journal knows nothing about.
 fn prepare(dir: &Path) -> Result<()> {
     for name in ["journal", "sessions"] {
         let _ = fs::remove_dir_all(dir.join(name));
@@ -102,12 +106,16 @@ fn prepare(dir: &Path) -> Result<()> {
     marks.map_or(Ok(()), |marks| marks.set_told(&Told { run: RUN.to_owned(), number: 0 }))
 }
 
-/// Tells the journal of two events, twice. Where `known` it may have some of them already.
+/// Tells the journal two events, twice. If `known`, it may already have some of them.
 fn tell(journal: &Journal, known: bool) {
     let (Ok(before), Ok(oldest)) = (journal.cursor(), journal.oldest()) else { return };
     let _ = journal.read(oldest, 10, |_| true);
     let Ok(mut tail) = Tail::new(journal.clone()) else { return };
-    let entries = [1, 2].map(|number| Entry { id: EventId { run: RUN.to_owned(), number }, event: event() });
+    let entries = [1, 2].map(|number| Entry {
+        id: EventId { run: RUN.to_owned(), number },
+        parent: None,
+        event: event(),
+    });
     let told = journal.tell(SESSION, &entries);
     assert!(told.is_ok(), "{told:?}");
     let after = journal.cursor().unwrap_or_default();
@@ -135,7 +143,7 @@ fn event() -> Event {
     }
 }
 
-/// Questions of other processes, and answers as those read them.
+/// Questions from other processes, and answers as those read them.
 pub(super) fn door(bytes: &[u8]) {
     for line in watch::answers(bytes) {
         let again = watch::answer_line(&line);

@@ -1,4 +1,4 @@
-//! What comes from tmux.
+//! What tmux sends.
 
 use super::input::SEPARATOR;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 /// The panes that a look asks for.
 const IDS: [&str; 2] = ["%1", "%2"];
 
-/// The first byte says how long the pieces are that the rest comes in.
+/// The first byte is the size of the pieces in which the rest arrives.
 pub(super) fn messages(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else { return };
     let input = b"typed\n";
@@ -27,7 +27,7 @@ pub(super) fn messages(bytes: &[u8]) {
     }
 }
 
-/// A server aborts on a message that is not whole.
+/// A server aborts on an incomplete message.
 fn whole_messages(mut answers: &[u8]) {
     while !answers.is_empty() {
         let Ok(Some((_, _, length))) = message(answers) else {
@@ -38,7 +38,7 @@ fn whole_messages(mut answers: &[u8]) {
     }
 }
 
-/// Rows of panes with and without the program in front; the rest of the small parsers.
+/// Rows of panes with and without the foreground program; and the other small parsers.
 pub(super) fn panes(bytes: &[u8]) {
     for with_command in [false, true] {
         for row in pane::parse(bytes, with_command).unwrap_or_default() {
@@ -55,7 +55,7 @@ pub(super) fn panes(bytes: &[u8]) {
     assert!(length <= bytes.len(), "more came out than went in");
 }
 
-/// A row is read again from its own fields.
+/// Parses a row again from its own fields.
 fn check_row(row: &PaneRow, with_command: bool) {
     let line = print_row(row, with_command);
     let again = pane::parse(line.as_bytes(), with_command).unwrap_or_default();
@@ -93,7 +93,7 @@ fn print_row(row: &PaneRow, with_command: bool) -> String {
     fields.join("\t")
 }
 
-/// One reply with the fields of panes and then their screens, with a mark between them or without.
+/// One reply with the fields of panes and then their screens, with or without markers.
 pub(super) fn captures(bytes: &[u8]) {
     let marked = bytes.first() == Some(&SEPARATOR);
     let output = bytes.get(usize::from(marked)..).unwrap_or_default();

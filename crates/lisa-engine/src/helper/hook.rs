@@ -1,12 +1,11 @@
-//! What an agent's hooks call: takes one payload and writes it down. It never fails the agent.
+//! What an agent's hooks call: writes down one payload. It never makes the agent fail.
 
 use crate::{
-    api::EventKind,
+    api::{EventKind, words::State},
+    classify::observation::At,
     disk::Cache,
-    observation::At,
-    session::{Folder, find::Sighting, policy},
+    session::{SessionDir, find::SessionSnapshot, policy},
     watch::{change::Writer, journal::Journal, record::Note},
-    words::State,
 };
 use std::{
     io::{self, Read},
@@ -15,20 +14,20 @@ use std::{
     time::Duration,
 };
 
-/// A payload that is larger than this is cut: what it is about is kept, its long texts are not.
+/// Maximum size of a payload. From a larger one, the fields that identify it are kept and its long texts are cut.
 const MAX: usize = 256 << 10;
-/// How long a text in a payload that is too large may be, and how many values are kept of it.
+/// For a payload that is too large: maximum length of a text, and maximum number of values.
 const TEXT_MAX: usize = 4 << 10;
 const LEAVES_MAX: usize = 200;
-/// How long a hook waits for the session's lock, which a look holds for a few milliseconds. The agent waits meanwhile.
+/// How long a hook waits for the session's lock, which a look holds for a few milliseconds. Meanwhile the agent waits.
 const LOCK_LIMIT: Duration = Duration::from_secs(2);
-/// The file is started anew when it grows beyond this; a look has read it long before.
+/// The file is restarted when it grows beyond this; a look has read it long before.
 const FILE_MAX: u64 = 16 << 20;
 
 /// `helper hook DIR`: appends standard input to the session's `hooks.jsonl`.
 pub(super) fn main(dir: &Path) -> ExitCode {
     let mut input = Vec::new();
-    // Whatever goes wrong here must not reach the agent: at worst an event is missed, and other signals fill in.
+    // No error here may reach the agent: at worst an event is missed, and other signals fill in.
     let _ = io::stdin().lock().take(64 << 20).read_to_end(&mut input);
     let now = jiff::Timestamp::now().as_millisecond();
     record(dir, &input, now);
@@ -36,7 +35,7 @@ pub(super) fn main(dir: &Path) -> ExitCode {
         && let Some(decision) = policy::decide(dir, &payload)
     {
         use std::io::Write;
-        // What cannot be told is not decided: the agent then asks.
+        // A decision that can't be recorded isn't made: the agent then asks.
         if tell(dir, &decision, now).is_some() {
             let _ = writeln!(io::stdout(), "{}", decision.answer);
         }
@@ -44,12 +43,12 @@ pub(super) fn main(dir: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Tells what the policy decided, so that nothing is decided in silence.
+/// Records what the policy decided, so that no decision is silent.
 fn tell(dir: &Path, decision: &policy::Decision, at: i64) -> Option<()> {
-    let folder = Folder::at(dir)?;
-    let meta = folder.meta().ok()??;
+    let session_dir = SessionDir::at(dir)?;
+    let meta = session_dir.meta().ok()??;
     let journal = Journal::at(dir.parent()?.parent()?).ok()?;
-    let session = Sighting { folder, meta, pane: None };
+    let session = SessionSnapshot { dir: session_dir, meta, pane: None };
     let records = Cache::default();
     let writer = Writer { journal: &journal, lock_limit: LOCK_LIMIT, records: &records };
     let mut change = writer.open(&session).ok()?;
@@ -82,13 +81,13 @@ pub(crate) fn line(input: &[u8], at: i64) -> String {
             }
             serde_json::json!({ "at": at, "payload": payload })
         }
-        // Nothing can be concluded from it, but whoever asks why must be able to see that it came.
+        // Nothing can be concluded from it, but `explain` should show that it came.
         Err(error) => serde_json::json!({ "at": at, "malformed": error.to_string() }),
     };
     line.to_string()
 }
 
-/// Cuts long texts, and what is left of a list or an object when so many values were kept; says how many more may be.
+/// Cuts long texts, and drops values of lists and objects beyond `left`; returns how many more values are allowed.
 fn shorten(value: &mut serde_json::Value, left: usize) -> usize {
     let Some(left) = left.checked_sub(1) else {
         *value = serde_json::Value::Null;
@@ -105,7 +104,7 @@ fn shorten(value: &mut serde_json::Value, left: usize) -> usize {
             rest
         }
         serde_json::Value::Object(fields) => {
-            // What it is about stands in its own fields, not deep inside them.
+            // The fields that identify it are at the top, not deeply nested.
             let (plain, nested): (Vec<_>, Vec<_>) =
                 fields.values_mut().partition(|value| !value.is_array() && !value.is_object());
             plain.into_iter().chain(nested).fold(left, |left, value| shorten(value, left))

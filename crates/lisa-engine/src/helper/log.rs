@@ -1,4 +1,4 @@
-//! Keeps what an exec run prints, up to a size: the beginning is dropped before the end is.
+//! Saves the output of an exec run, up to a maximum size; the oldest output is dropped first.
 
 use crate::disk;
 use std::{
@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-/// The file is cut to its second half when it grows beyond this.
+/// Maximum size; the file is then cut to its second half.
 const MAX: u64 = 32 << 20;
 
 /// `helper log FILE`: copies standard input to a file until it ends.
@@ -28,7 +28,7 @@ fn copy(input: &mut impl Read, path: &Path, max: u64) -> io::Result<()> {
             Ok(0) => return Ok(()),
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // The pane's end closes the pipe in more than one way.
+            // The pane's end closes the pipe with different errors.
             Err(_) => return Ok(()),
         };
         file.write_all(&chunk[..n])?;

@@ -1,10 +1,10 @@
-//! What runs on the other side of tmux: small commands of Lisa's own binaries that panes and agents start.
+//! What runs on the other side of tmux: small subcommands of Lisa's own binaries that panes and agents start.
 //!
-//! Every front end's binary answers to `<binary> helper …`, so that whichever one started a session can also be the
-//! program that its pane and its hooks run. They are part of no public API.
+//! Every front end's binary has `<binary> helper …`, so whichever one started a session is also the program that its
+//! pane and its hooks run. They aren't part of a public API.
 
 pub(crate) mod hook;
-pub mod launch;
+mod launch;
 mod log;
 mod run;
 
@@ -21,19 +21,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         [verb, file] if verb.as_os_str() == "log" => log::main(file),
         [verb, dir] if verb.as_os_str() == "hook" => Ok(hook::main(dir)),
-        _ => Err("this is a helper of Lisa's and not meant to be called by hand".to_owned()),
+        _ => Err("this is an internal helper of Lisa and not meant to be called by hand".to_owned()),
     };
     match outcome {
         Ok(code) => code,
         Err(why) => {
-            complain(&why);
+            report_error(&why);
             ExitCode::from(127)
         }
     }
 }
 
-/// Says what went wrong where the person who looks at the pane can read it.
-fn complain(why: &str) {
+/// Prints an error where a person who looks at the pane can read it.
+fn report_error(why: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "lisa: {why}");
 }

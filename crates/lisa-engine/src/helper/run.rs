@@ -1,10 +1,15 @@
-//! The supervisor of an exec run: starts the agent, passes signals on, and writes down how it ended.
+//! The supervisor of an exec run: starts the agent, forwards signals, and records how it ended.
 //!
-//! It shares the agent's terminal and process group, so keys and resizes reach the agent directly. What it adds is a
-//! sign of life while the agent runs, and at the end the done file and the marker line.
+//! It shares the agent's terminal and process group, so keys and resizes reach the agent directly. It adds a heartbeat
+//! while the agent runs, and at the end the done file and the marker line.
 
-use super::launch;
-use crate::observation::{At, Done};
+use crate::{
+    classify::{
+        observation::{At, Done},
+        sensors::exec_marker::MARKER,
+    },
+    session::orders,
+};
 use nix::sys::signal::{Signal as NixSignal, raise};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -19,17 +24,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How often the sign of life is renewed.
+/// Interval of the heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(2);
-
-/// The line that ends the output of an exec run, for those who parse it. The exit code in it is for reading: Lisa
-/// itself takes the code from the process.
-pub(super) const MARKER: &str = "__LISA_EXEC_DONE__:";
 
 /// `helper run FIFO DIR RUN_ID`.
 pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, String> {
-    let spec = launch::receive(fifo)?;
-    // Handlers, not "ignore": an ignored signal would stay ignored in the agent.
+    let spec = orders::receive(fifo)?;
+    // Handlers instead of "ignore": an ignored signal would stay ignored in the agent.
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])
         .map_err(|error| format!("could not watch for signals: {error}"))?;
     let started = spec.command()?.spawn();
@@ -40,7 +41,7 @@ pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, St
     let agent = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     thread::spawn(move || {
         for signal in signals.forever() {
-            // The terminal sends SIGINT and SIGQUIT to the whole group; these two come to the supervisor alone.
+            // The terminal sends SIGINT and SIGQUIT to the whole group; these two signals reach only the supervisor.
             let pass_on = match signal {
                 SIGHUP => Signal::HUP,
                 SIGTERM => Signal::TERM,
@@ -67,7 +68,7 @@ pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, St
                     let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => return Err("the agent could not be waited for".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => return Err("could not wait for the agent".to_owned()),
         }
     };
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -81,12 +82,12 @@ fn finish(dir: &Path, run_id: &str, code: Option<i32>, signal: Option<i32>) {
     let now = jiff::Timestamp::now().as_millisecond();
     let done = Done { run_id: run_id.to_owned(), code, signal, at: At(now) };
     if let Ok(text) = serde_json::to_string(&done) {
-        // With the disk full, the pane's own exit status still tells.
+        // If the disk is full, the pane's own exit status still tells.
         let _ = crate::disk::write_atomic(&dir.join("done"), text.as_bytes());
     }
 }
 
-/// Ends by the same signal as the agent, so that tmux reports what it would have reported of the agent itself.
+/// Ends by the same signal as the agent, so that tmux reports what it would have reported for the agent itself.
 fn die_like(status: ExitStatus) {
     if let Some(signal) = status.signal().and_then(|number| NixSignal::try_from(number).ok()) {
         let _ = signal_hook::low_level::emulate_default_handler(signal as i32);

@@ -1,16 +1,16 @@
-//! Commits made in a project since a moment: read from the repository's own log of its head, without a fork.
+//! Counts commits in a project since a time: reads the reflog of HEAD, without starting git.
 
-use crate::{disk, observation::At};
+use crate::{classify::observation::At, disk};
 use std::{
     fs,
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
-/// Only the end of the log is of interest.
+/// Only the end of the log matters.
 const TAIL: u64 = 64 << 10;
 
-/// How many commits were made since `began`; `None` where that is not known or there is no repository.
+/// How many commits were made since `began`; `None` if that isn't known or there is no repository.
 pub(super) fn since(project: &Path, began: Option<At>) -> Option<u32> {
     let began = began?.0 / 1000;
     let mut log = disk::open_foreign(&git_dir(project)?.join("logs/HEAD")).ok()?;
@@ -23,7 +23,7 @@ pub(super) fn since(project: &Path, began: Option<At>) -> Option<u32> {
     u32::try_from(made).ok()
 }
 
-/// When a line of the log records a commit: `OLD NEW NAME <MAIL> SECONDS ZONE\tcommit: …`.
+/// The time of a commit in a line of the log: `OLD NEW NAME <MAIL> SECONDS ZONE\tcommit: …`.
 fn commit_time(line: &str) -> Option<i64> {
     let (head, what) = line.split_once('\t')?;
     if !what.starts_with("commit") {
@@ -32,7 +32,7 @@ fn commit_time(line: &str) -> Option<i64> {
     head.rsplit(' ').nth(1)?.parse().ok()
 }
 
-/// A work tree's `.git` is a folder, or a file that says where the folder is.
+/// A work tree's `.git` is a directory, or a file with the path of that directory.
 fn git_dir(project: &Path) -> Option<PathBuf> {
     let path = project.join(".git");
     if fs::metadata(&path).ok()?.is_dir() {

@@ -1,6 +1,6 @@
-//! Looking: everything that is read about a session, and nothing else.
+//! Gathers everything there is to read about a session.
 //!
-//! A read that fails is data. Nothing here judges, and nothing here writes.
+//! A failed read is data too. This module judges nothing and writes nothing.
 
 mod commits;
 pub(crate) mod stream;
@@ -8,53 +8,60 @@ pub(crate) mod stream;
 pub use stream::Tail;
 
 use crate::{
-    memory::Memory,
-    observation::{At, Done, Line, Observation, Reading},
-    process,
-    profile::Profile,
+    classify::{
+        memory::Memory,
+        observation::{At, Done, Line, Observation, Reading},
+        profile::Profile,
+    },
+    process::Trees,
     session::{
-        Folder,
-        files::{Known, locate, open_transcript},
-        find::Sighting,
+        SessionDir,
+        files::{PathContext, locate, open_transcript},
+        find::SessionSnapshot,
     },
     tmux::Reply,
 };
 use std::{path::PathBuf, sync::Arc, time::UNIX_EPOCH};
 
-/// Names of what the observer remembers in `Memory::offsets`.
+/// The current time.
+pub(crate) fn now() -> At {
+    At(jiff::Timestamp::now().as_millisecond())
+}
+
+/// Keys in `Memory::offsets`.
 const HOOKS: &str = "hooks";
 const TRANSCRIPT: &str = "transcript";
-/// The most that is read of an agent's own state file: they have a few hundred bytes.
+/// Maximum size of an agent's own state file; they have a few hundred bytes.
 const NATIVE_MAX: u64 = 1 << 20;
 
-/// What was read of a session's own files since the last look, and how far.
+/// What was read about a session, and how far each file was read.
 #[derive(Debug)]
-pub struct Look {
+pub struct Gathered {
     /// The observation.
     pub observation: Observation,
-    /// How far each file was read, to be remembered together with what was concluded from it.
+    /// How far each file was read; saved together with what was concluded from it.
     pub offsets: Vec<(String, u64)>,
-    /// The agent's own files that were read, or looked for.
+    /// The agent's own files that were read or looked for.
     pub files: Vec<PathBuf>,
 }
 
-/// What tmux shows of a pane.
+/// The screen of a pane, in two forms.
 #[derive(Debug, Clone)]
 pub struct Screens {
-    /// The screen as plain text.
+    /// As plain text.
     pub plain: Reading<Arc<str>>,
-    /// The screen with escapes.
+    /// With escape sequences.
     pub ansi: Reading<Arc<str>>,
 }
 
 impl Screens {
-    /// Nothing was captured, because there is no pane.
+    /// No capture, because there is no pane.
     pub fn none() -> Self {
         Self { plain: Reading::Absent, ansi: Reading::Absent }
     }
 
-    /// What a capture with escapes answered. The plain screen is the same one without them: it costs no capture of its
-    /// own, and the two can not be of different moments.
+    /// From a capture with escape sequences. The plain text is derived from it, which saves a second capture and
+    /// guarantees that both are of the same moment.
     pub fn from_reply(ansi: Option<Reply>) -> Self {
         match ansi {
             None => Self::none(),
@@ -71,9 +78,9 @@ impl Screens {
     }
 }
 
-/// A captured screen as tmux gives it without escapes: nothing that is not seen, at the end of a row or of the screen.
+/// Removes escape sequences, as tmux would: without trailing spaces in a row and without trailing blank rows.
 pub fn plain(ansi: &str) -> String {
-    let text = crate::text::strip_escapes(ansi);
+    let text = crate::classify::text::strip_escapes(ansi);
     let mut plain = String::with_capacity(text.len());
     for row in text.split('\n') {
         plain.push_str(row.trim_end_matches(' '));
@@ -85,15 +92,32 @@ pub fn plain(ansi: &str) -> String {
 
 /// What is known before a look.
 #[derive(Debug, Clone, Copy)]
-pub struct Before<'a> {
-    /// What the last look left.
+pub struct PreviousLook<'a> {
+    /// What the last look remembered.
     pub memory: &'a Memory,
-    /// When the turn that runs, or ran last, began: when its prompt was sent.
+    /// When the current or last turn began, i.e. when its prompt was sent.
     pub turn_began: Option<At>,
 }
 
-/// Reads everything about a session but its screen, which was captured at `at` together with its pane.
-pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: Screens, at: At) -> Look {
+/// The moment of a look.
+#[derive(Debug, Clone)]
+pub struct Moment<'a> {
+    /// When the pane was captured.
+    pub at: At,
+    /// What it showed.
+    pub screens: Screens,
+    /// The process trees that this process has read before.
+    pub trees: &'a Trees,
+}
+
+/// Reads everything about a session except its pane and screen, which were captured at that moment.
+pub fn gather(
+    session: &SessionSnapshot,
+    profile: &Profile,
+    before: PreviousLook<'_>,
+    moment: Moment<'_>,
+) -> Gathered {
+    let Moment { at, screens, trees } = moment;
     let memory = before.memory;
     let files = profile.launch.as_ref().map(|launch| &launch.files);
     let pane_pid = session.pane.as_ref().map(|row| row.pane.pid);
@@ -101,7 +125,7 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
     let mut in_front = None;
     let procs = match pane_pid.filter(|_| !dead) {
         None => Reading::Absent,
-        Some(pid) => match process::tree(pid) {
+        Some(pid) => match trees.read(pid) {
             Ok(tree) => {
                 in_front = tree.in_front().map(str::to_owned);
                 Reading::Seen(tree.procs)
@@ -109,22 +133,22 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
             Err(error) => Reading::Unavailable { why: error.to_string() },
         },
     };
-    let known =
-        |session_id| Known { meta: &session.meta, folder: session.folder.path(), pid: pane_pid, session_id };
+    let path_context =
+        |session_id| PathContext { meta: &session.meta, dir: session.dir.path(), pid: pane_pid, session_id };
     let native_path =
-        files.and_then(|files| files.native.as_deref()).and_then(|path| locate(path, known(None)));
+        files.and_then(|files| files.native.as_deref()).and_then(|path| locate(path, path_context(None)));
     let mut read_files: Vec<PathBuf> = native_path.iter().cloned().collect();
     let native = native_path.map_or(Reading::Absent, read_json);
     let session_id = native
         .seen()
         .and_then(|native| native.pointer(files?.native_session_id.as_deref()?)?.as_str().map(str::to_owned))
-        .filter(|id| crate::memory::is_session_id(id))
+        .filter(|id| crate::classify::memory::is_session_id(id))
         .or_else(|| memory.session_id().map(str::to_owned))
         .or_else(|| session.meta.agent_session_id.clone());
     let transcript_path = files.and_then(|files| {
         let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
         let open = open_transcript(files, pane_pid, title);
-        open.or_else(|| locate(files.transcript.as_deref()?, known(session_id.as_deref())))
+        open.or_else(|| locate(files.transcript.as_deref()?, path_context(session_id.as_deref())))
     });
 
     read_files.extend(transcript_path.iter().cloned());
@@ -140,9 +164,11 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         offsets.extend(tail.offsets());
         lines
     };
-    let hooks = read(HOOKS, "hook_error", Some(session.folder.file("hooks.jsonl")));
+    let hooks = read(HOOKS, "hook_error", Some(session.dir.file("hooks.jsonl")));
     let transcript = read(TRANSCRIPT, "transcript_error", transcript_path);
-    let hooks = hooks.into_iter().map(unwrap_hook).collect();
+    // A session that was resumed still has the hooks of the run before; they say nothing about this one.
+    let hooks =
+        hooks.into_iter().map(unwrap_hook).filter(|line| line.at >= session.meta.started_at).collect();
 
     let observation = Observation {
         at,
@@ -171,23 +197,23 @@ pub fn look(session: &Sighting, profile: &Profile, before: Before<'_>, screens: 
         notifies: Vec::new(),
         transcript,
         stream_errors,
-        done: read_done(&session.folder),
-        heartbeat: read_heartbeat(&session.folder),
+        done: read_done(&session.dir),
+        heartbeat: read_heartbeat(&session.dir),
         lock_wait_ms: 0,
         prompt_sent_at: before.turn_began,
         commits_since_turn: commits::since(&session.meta.project_root, before.turn_began),
     };
-    Look { observation, offsets, files: read_files }
+    Gathered { observation, offsets, files: read_files }
 }
 
-/// A line of `hooks.jsonl` wraps the agent's payload with the time it came.
+/// A line of `hooks.jsonl` wraps the agent's payload with its arrival time.
 pub(crate) fn unwrap_hook(line: Line) -> Line {
     let Ok(value) = &line.payload else { return line };
     let malformed = value.get("malformed").and_then(serde_json::Value::as_str);
     match (value.get("at").and_then(serde_json::Value::as_i64), value.get("payload")) {
         (Some(at), Some(payload)) => Line { at: At(at), payload: Ok(payload.clone()) },
         (Some(at), None) if malformed.is_some() => {
-            let why = format!("the agent's hook sent no JSON: {}", malformed.unwrap_or_default());
+            let why = format!("the agent's hook sent malformed JSON: {}", malformed.unwrap_or_default());
             Line { at: At(at), payload: Err(why) }
         }
         _ => Line { at: line.at, payload: Err("a hook line without time or payload".to_owned()) },
@@ -200,24 +226,24 @@ fn read_json(path: PathBuf) -> Reading<serde_json::Value> {
         Err(error) => Reading::Unavailable { why: error.to_string() },
         Ok(bytes) => match serde_json::from_slice(&bytes) {
             Ok(value) => Reading::Seen(value),
-            Err(error) => Reading::Unavailable { why: format!("{} is torn: {error}", path.display()) },
+            Err(error) => Reading::Unavailable { why: format!("{} is incomplete: {error}", path.display()) },
         },
     }
 }
 
-fn read_done(folder: &Folder) -> Reading<Done> {
-    match crate::disk::read(&folder.file("done")) {
+fn read_done(dir: &SessionDir) -> Reading<Done> {
+    match crate::disk::read(&dir.file("done")) {
         Ok(None) => Reading::Absent,
         Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
             Ok(done) => Reading::Seen(done),
-            Err(error) => Reading::Unavailable { why: format!("the done file is torn: {error}") },
+            Err(error) => Reading::Unavailable { why: format!("the done file is incomplete: {error}") },
         },
         Err(error) => Reading::Unavailable { why: error.to_string() },
     }
 }
 
-fn read_heartbeat(folder: &Folder) -> Reading<At> {
-    match std::fs::metadata(folder.file("heartbeat")).and_then(|found| found.modified()) {
+fn read_heartbeat(dir: &SessionDir) -> Reading<At> {
+    match std::fs::metadata(dir.file("heartbeat")).and_then(|found| found.modified()) {
         Ok(time) => {
             let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
             Reading::Seen(At(i64::try_from(since.as_millis()).unwrap_or(0)))

@@ -1,8 +1,8 @@
-//! Reading a file of JSON lines that grows: only what is new, only whole lines.
+//! Reads a growing file of JSON lines: only new lines, only complete lines.
 
 use crate::{
+    classify::observation::{At, Line},
     disk,
-    observation::{At, Line},
 };
 use std::{
     collections::BTreeMap,
@@ -12,12 +12,12 @@ use std::{
     path::Path,
 };
 
-/// At most this much is read in one look; the rest comes with the next.
+/// Maximum bytes per look; the rest follows with the next look.
 const READ_MAX: u64 = 4 << 20;
-/// A file that is met for the first time with more than this is read from its end.
+/// A larger file is read from near its end when it is first seen.
 const FIRST_MAX: u64 = 1 << 20;
 
-/// How far a file was read. A file that was replaced or cut is read from its beginning.
+/// How far a file was read. If the file was replaced or truncated, reading restarts at its beginning.
 #[derive(Debug)]
 pub struct Tail<'a> {
     key: &'a str,
@@ -28,7 +28,7 @@ pub struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    /// Goes on where an earlier look ended.
+    /// Continues where an earlier look ended.
     pub fn resume(key: &'a str, path: &'a Path, offsets: &BTreeMap<String, u64>) -> Self {
         let inode = offsets.get(&format!("{key}.inode")).copied();
         Self {
@@ -45,7 +45,7 @@ impl<'a> Tail<'a> {
         [(self.key.to_owned(), self.offset), (format!("{}.inode", self.key), self.inode)]
     }
 
-    /// The whole lines that appeared since the last look. A file that is not there has none.
+    /// The complete lines since the last look; none if the file doesn't exist.
     pub fn read(&mut self, at: At) -> io::Result<Vec<Line>> {
         let mut file = match disk::open_foreign(self.path) {
             Ok(file) => file,
@@ -68,13 +68,13 @@ impl<'a> Tail<'a> {
         let mut bytes = Vec::new();
         file.take(READ_MAX).read_to_end(&mut bytes)?;
         let (lines, used) = lines(&bytes, at);
-        // A single line that is longer than a whole read says nothing we could use: it is passed over.
+        // A single line that is longer than a whole read can't be useful: it is skipped.
         self.offset += if used == 0 && bytes.len() as u64 == READ_MAX { READ_MAX } else { used as u64 };
         Ok(lines)
     }
 }
 
-/// The whole lines among bytes, and how many bytes they take.
+/// The complete lines in `bytes`, and how many bytes they take.
 pub(crate) fn lines(bytes: &[u8], at: At) -> (Vec<Line>, usize) {
     let (lines, used) = disk::whole_lines(bytes);
     (lines.into_iter().map(|line| Line { at, payload: parse(line) }).collect(), used)
@@ -83,11 +83,11 @@ pub(crate) fn lines(bytes: &[u8], at: At) -> (Vec<Line>, usize) {
 fn parse(line: &[u8]) -> Result<serde_json::Value, String> {
     serde_json::from_slice(line).map_err(|error| {
         let shown: String = String::from_utf8_lossy(line).chars().take(60).collect();
-        format!("`{shown}` is no JSON: {error}")
+        format!("`{shown}` is not valid JSON: {error}")
     })
 }
 
-/// The first line that begins at or behind an offset.
+/// The first line that starts at or after an offset.
 fn line_start(file: &mut File, offset: u64) -> io::Result<u64> {
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = vec![0; 1 << 20];

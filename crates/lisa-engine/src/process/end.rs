@@ -1,4 +1,4 @@
-//! Ending processes: politely first, surely afterwards.
+//! Ending processes: SIGHUP first, then SIGKILL.
 
 use super::{Handle, group_members, tree};
 use rustix::process::Signal;
@@ -8,13 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the ending processes are looked at.
-const STEP: Duration = Duration::from_millis(5);
+/// How often to poll the ending processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Ends the processes `leaders`, everything below them and every process of their groups or terminal sessions.
+/// Ends the processes `leaders`, all their descendants, and every process of their groups or terminal sessions.
 ///
-/// Unless `grace` is zero they are told to hang up first and have that long to end by themselves. Returns how many
-/// had to be killed. Each process is held before it is signalled, so that a reused number is never hit.
+/// Unless `grace` is zero, they first get a SIGHUP and that much time to exit. Returns how many had to be killed. Each
+/// process is held by a [`Handle`] before it is signalled, so a reused pid is never hit (race).
 pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
     let mut held: HashMap<u32, Handle> = HashMap::new();
     let gather = |held: &mut HashMap<u32, Handle>| {
@@ -35,7 +35,7 @@ pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
         wait_until_gone(&held, grace);
     }
     let mut killed = 0;
-    // A process that forks while it is being ended can have children that the first look missed.
+    // A process that forks while it is being ended can have children that the first pass missed.
     for _ in 0..10 {
         gather(&mut held);
         held.retain(|_, handle| handle.identity().alive());
@@ -51,7 +51,7 @@ pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
 
 fn signal_all(held: &HashMap<u32, Handle>, signal: Signal) {
     for handle in held.values() {
-        // One that is gone already needs no signal; one of another user can not be ours to end.
+        // A process that is already gone needs no signal; one of another user can't be ours to end.
         let _ = handle.signal(signal);
     }
 }
@@ -59,7 +59,7 @@ fn signal_all(held: &HashMap<u32, Handle>, signal: Signal) {
 fn wait_until_gone(held: &HashMap<u32, Handle>, limit: Duration) {
     let deadline = Instant::now() + limit;
     while held.values().any(|handle| handle.identity().alive()) && Instant::now() < deadline {
-        thread::sleep(STEP);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use std::{os::unix::process::CommandExt, process::Command};
 
-    /// A group of its own whose leader has a child that ignores a hang-up.
+    /// A process group whose leader has a child that ignores SIGHUP.
     fn stubborn_group() -> std::process::Child {
         Command::new("sh")
             .args(["-c", "(trap '' HUP; sleep 60) & sleep 60"])

@@ -1,16 +1,17 @@
-//! The Linux side of the seam: `/proc`, process clocks and pidfds.
+//! The Linux implementation: `/proc`, process clocks and pidfds.
 
 use super::{Identity, Tree};
-use crate::observation::Proc;
+use crate::classify::observation::Proc;
 use nix::{time::clock_getcpuclockid, unistd::Pid};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::{
     collections::HashSet,
     fs, io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Duration,
 };
 
-/// A hold on one process: it stays about that process even after its number is given to another.
+/// A handle on one process; never refers to another process, even after its pid is reused.
 #[derive(Debug)]
 pub struct Handle {
     fd: OwnedFd,
@@ -18,7 +19,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Takes hold of a process that runs now.
+    /// Opens a running process.
     pub fn open(pid: u32) -> io::Result<Self> {
         let raw = i32::try_from(pid)
             .ok()
@@ -34,7 +35,7 @@ impl Handle {
         self.identity
     }
 
-    /// Sends it a signal; never hits another process.
+    /// Sends a signal; can't hit another process.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         Ok(pidfd_send_signal(&self.fd, signal)?)
     }
@@ -52,7 +53,7 @@ struct Stat {
     ppid: u32,
     group: u32,
     session: u32,
-    /// The group that is in front on its terminal.
+    /// The foreground process group of its terminal.
     foreground: Option<u32>,
     cpu_ticks: u64,
     threads: u64,
@@ -63,8 +64,8 @@ fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read(&format!("/proc/{pid}/stat"))?)
 }
 
-/// A file of the system's. It says of none of them how long it is, but gives as much as there is room for: what leaves
-/// most of the room free is all of it.
+/// Reads a file of `/proc`. These files don't report their length, but a read returns as much as fits; if most of the
+/// buffer stays free, that was the whole file.
 fn read(path: &str) -> Option<Vec<u8>> {
     use std::io::Read;
     let mut room = [0; 2048];
@@ -77,13 +78,13 @@ fn read(path: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The name and the parent in a line of `/proc/PID/stat`.
+/// The name and the parent from a line of `/proc/PID/stat`.
 #[cfg(feature = "fuzz")]
 pub(crate) fn name_and_parent(bytes: &[u8]) -> Option<(String, u32)> {
     parse_stat(bytes).map(|stat| (stat.name, stat.ppid))
 }
 
-/// The name stands in parentheses and may itself contain any byte, so the last `)` ends it.
+/// The name is in parentheses and may contain any byte, so the last `)` ends it.
 fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let open = bytes.iter().position(|b| *b == b'(')?;
     let close = bytes.iter().rposition(|b| *b == b')')?;
@@ -105,17 +106,17 @@ fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-/// When a process started, in clock ticks since boot; `None` for one that does not run (a zombie has ended).
+/// When a process started, in clock ticks since boot; `None` if it isn't running (a zombie has ended).
 pub fn start_time(pid: u32) -> Option<u64> {
     stat(pid).filter(|stat| stat.state != b'Z' && stat.state != b'X').map(|stat| stat.started)
 }
 
-/// The process that started this one, or has taken it over since.
+/// The parent of a process: the one that started it, or that adopted it later.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     stat(pid).map(|stat| stat.ppid)
 }
 
-/// Those of these variables that a process was started with.
+/// Reads some of the environment variables that a process was started with.
 pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
     let all = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let pairs =
@@ -124,17 +125,20 @@ pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
     wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// CPU time that a process has used, in milliseconds, by its own clock.
+/// The CPU time that a process has used, in milliseconds.
 pub fn cpu_ms(pid: u32) -> Option<u64> {
-    let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
-    let time = clock.now().ok()?;
-    let (seconds, nanos) = (u64::try_from(time.tv_sec()).ok()?, u64::try_from(time.tv_nsec()).ok()?);
-    Some(seconds * 1000 + nanos / 1_000_000)
+    u64::try_from(cpu(pid)?.as_millis()).ok()
 }
 
-/// The processes below `root` and itself, parents before children.
+/// The CPU time that a process has used, from its own CPU clock.
+pub(super) fn cpu(pid: u32) -> Option<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
+    Some(clock.now().ok()?.into())
+}
+
+/// `root` and all its descendants, parents before children.
 ///
-/// Children forked by a thread are listed under that thread only, so every thread's list is read.
+/// A child forked by a thread is listed under that thread only, so this reads the list of every thread.
 pub fn tree(root: u32) -> io::Result<Tree> {
     let mut found = Tree::default();
     let mut seen = HashSet::new();
@@ -143,9 +147,11 @@ pub fn tree(root: u32) -> io::Result<Tree> {
         if !seen.insert(pid) {
             continue;
         }
+        // Before the process itself: if it runs in between, the clock has moved at the next look.
+        let clock = cpu(pid);
         let Some(stat) = stat(pid) else {
             if pid == root && !std::path::Path::new("/proc/self/stat").exists() {
-                return Err(io::Error::new(io::ErrorKind::Unsupported, "/proc is not there"));
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "/proc is not available"));
             }
             continue;
         };
@@ -160,6 +166,7 @@ pub fn tree(root: u32) -> io::Result<Tree> {
             stopped: stat.state == b'T',
             cpu_ms: stat.cpu_ticks * 10,
         });
+        found.clocks.extend(clock.map(|clock| (pid, clock)));
         queue.extend(children(pid, stat.threads));
     }
     Ok(found)
@@ -178,7 +185,7 @@ fn children(pid: u32, threads: u64) -> Vec<u32> {
     String::from_utf8_lossy(&lists).split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Every process whose group or terminal session is one of `leaders`': also those whose parent has gone.
+/// Every process whose group or terminal session is one of `leaders`, including orphans.
 pub fn group_members(leaders: &[u32]) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let mut leaders = leaders.to_vec();

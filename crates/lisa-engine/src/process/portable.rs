@@ -1,19 +1,19 @@
-//! The portable side of the seam: what `sysinfo` and plain POSIX offer.
+//! The portable implementation: `sysinfo` and plain POSIX.
 
 use super::{Identity, Tree};
-use crate::observation::Proc;
+use crate::classify::observation::Proc;
 use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use std::{collections::HashSet, io};
 use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System};
 
-/// A hold on one process, as good as a process id and its start time can be.
+/// A handle on one process: its pid and start time.
 #[derive(Debug)]
 pub struct Handle {
     identity: Identity,
 }
 
 impl Handle {
-    /// Takes hold of a process that runs now.
+    /// Opens a running process.
     pub fn open(pid: u32) -> io::Result<Self> {
         Identity::of(pid).map(|identity| Self { identity }).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -23,7 +23,7 @@ impl Handle {
         self.identity
     }
 
-    /// Sends it a signal, if it still is the process it was.
+    /// Sends a signal, if it is still the same process.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         if !self.identity.alive() {
             return Err(io::ErrorKind::NotFound.into());
@@ -34,29 +34,29 @@ impl Handle {
     }
 }
 
-fn look(pids: ProcessesToUpdate<'_>) -> System {
+fn refresh(pids: ProcessesToUpdate<'_>) -> System {
     let mut system = System::new();
     system.refresh_processes_specifics(pids, true, ProcessRefreshKind::nothing().with_cpu().without_tasks());
     system
 }
 
-/// When a process started, in seconds since the epoch; `None` for one that does not run.
+/// When a process started, in seconds since the epoch; `None` if it isn't running.
 pub fn start_time(pid: u32) -> Option<u64> {
     let pid = sysinfo::Pid::from_u32(pid);
-    let system = look(ProcessesToUpdate::Some(&[pid]));
+    let system = refresh(ProcessesToUpdate::Some(&[pid]));
     system
         .process(pid)
         .filter(|process| process.status() != ProcessStatus::Zombie)
         .map(sysinfo::Process::start_time)
 }
 
-/// The process that started this one, or has taken it over since.
+/// The parent of a process: the one that started it, or that adopted it later.
 pub(super) fn parent(pid: u32) -> Option<u32> {
     let pid = sysinfo::Pid::from_u32(pid);
-    look(ProcessesToUpdate::Some(&[pid])).process(pid)?.parent().map(sysinfo::Pid::as_u32)
+    refresh(ProcessesToUpdate::Some(&[pid])).process(pid)?.parent().map(sysinfo::Pid::as_u32)
 }
 
-/// Those of these variables that a process was started with.
+/// Reads some of the environment variables that a process was started with.
 pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
     let pid = sysinfo::Pid::from_u32(pid);
     let mut system = System::new();
@@ -68,15 +68,20 @@ pub fn variables(pid: u32, names: &[&str]) -> Vec<(String, String)> {
     wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// CPU time that a process has used, in milliseconds.
+/// The CPU time that a process has used, in milliseconds.
 pub fn cpu_ms(pid: u32) -> Option<u64> {
     let pid = sysinfo::Pid::from_u32(pid);
-    look(ProcessesToUpdate::Some(&[pid])).process(pid).map(sysinfo::Process::accumulated_cpu_time)
+    refresh(ProcessesToUpdate::Some(&[pid])).process(pid).map(sysinfo::Process::accumulated_cpu_time)
 }
 
-/// The processes below `root` and itself, parents before children.
+/// Other systems have no CPU clock of another process that is cheap to read.
+pub(super) fn cpu(_pid: u32) -> Option<std::time::Duration> {
+    None
+}
+
+/// `root` and all its descendants, parents before children.
 pub fn tree(root: u32) -> io::Result<Tree> {
-    let system = look(ProcessesToUpdate::All);
+    let system = refresh(ProcessesToUpdate::All);
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut queue = vec![sysinfo::Pid::from_u32(root)];
@@ -97,15 +102,15 @@ pub fn tree(root: u32) -> io::Result<Tree> {
             system.processes().iter().filter(|(_, child)| child.parent() == Some(pid)).map(|(pid, _)| *pid),
         );
     }
-    // What is in front on its terminal, tmux has to say.
-    Ok(Tree { procs: found, foreground: None })
+    // Only tmux knows the foreground process here.
+    Ok(Tree { procs: found, ..Tree::default() })
 }
 
-/// Every process whose group or terminal session is `leader`'s.
+/// Every process whose group or terminal session is one of `leaders`.
 pub fn group_members(leaders: &[u32]) -> Vec<u32> {
     let leads =
         |pid: Option<Pid>| pid.is_some_and(|pid| leaders.contains(&(pid.as_raw_nonzero().get() as u32)));
-    look(ProcessesToUpdate::All)
+    refresh(ProcessesToUpdate::All)
         .processes()
         .keys()
         .map(|pid| pid.as_u32())

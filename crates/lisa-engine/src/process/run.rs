@@ -1,4 +1,4 @@
-//! Running a program to its end, with a limit on how long that may take.
+//! Running a program to completion, with a timeout.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::{
@@ -8,27 +8,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a program left behind.
+/// The result of a program.
 #[derive(Debug)]
 pub struct Output {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program, gives it something to read, collects what it prints, and kills it when `limit` has passed.
+/// Runs a program with `input` on its standard input, collects its output, and kills it after `limit`.
 ///
-/// `Ok(None)` means that it was killed for taking too long.
+/// `Ok(None)` means that it timed out and was killed.
 pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<Option<Output>> {
     let deadline = Instant::now() + limit;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
         let input = input.to_vec();
-        // Somebody who reads nothing and is killed for it ends this thread, too.
+        // If the program reads nothing, killing it also ends this thread.
         std::thread::spawn(move || pipe.write_all(&input));
     }
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());

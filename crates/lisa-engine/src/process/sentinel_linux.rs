@@ -1,10 +1,10 @@
-//! Ends of processes and output on terminals, told by the kernel as they happen.
+//! Kernel notifications about ended processes and output on terminals.
 //!
-//! One thread sleeps on one epoll: a pidfd for each process, and one inotify with a watch on each terminal. A program
-//! that writes to its terminal modifies the terminal's file, which costs the program, tmux and Lisa next to nothing: a
-//! thousand silent terminals cost no time at all.
+//! One thread sleeps in epoll on a pidfd per process and on one inotify with a watch per terminal. A program that
+//! writes to its terminal modifies the terminal's file. This costs the program, tmux and Lisa next to nothing; a
+//! thousand silent terminals cost no CPU time at all.
 
-use super::{Handle, Sight};
+use super::{Handle, SentinelEvent};
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
     fs::inotify,
@@ -22,15 +22,15 @@ use std::{
     time::Duration,
 };
 
-/// What epoll says of the inotify and of the descriptor that ends the thread; every other number is a key.
+/// epoll keys of the inotify and of the descriptor that stops the thread; all other values are keys of processes.
 const OUTPUT: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
-/// How long output is gathered before it is told: a spinner writes many times a second.
-const GATHER: Duration = Duration::from_millis(3);
-/// How many bytes the fixed part of an inotify event takes.
+/// How long output is collected before it is reported (debounce): a spinner writes many times a second.
+const DEBOUNCE: Duration = Duration::from_millis(3);
+/// Size of the fixed part of an inotify event, in bytes.
 const EVENT: usize = 16;
 
-/// Watches processes and terminals. Dropping it ends its thread.
+/// Watches processes and terminals. Dropping it stops its thread.
 #[derive(Debug)]
 pub struct Sentinel {
     shared: Arc<Shared>,
@@ -42,7 +42,7 @@ struct Shared {
     inotify: OwnedFd,
     stop: OwnedFd,
     watched: Mutex<Watched>,
-    /// Whether the thread has heard of something that it has not told yet.
+    /// Whether the thread has taken events from the kernel that it hasn't reported yet.
     telling: AtomicBool,
 }
 
@@ -54,8 +54,8 @@ struct Watched {
 }
 
 impl Sentinel {
-    /// Starts the thread; `tell` is called on it.
-    pub fn start(tell: impl Fn(Sight) + Send + 'static) -> io::Result<Self> {
+    /// Starts the thread, which calls `tell`.
+    pub fn start(tell: impl Fn(SentinelEvent) + Send + 'static) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             inotify: inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?,
@@ -71,7 +71,7 @@ impl Sentinel {
         Ok(Self { shared })
     }
 
-    /// Watches a process under a key that is not in use.
+    /// Watches a process; the key must not be in use.
     pub fn watch_process(&self, key: u64, pid: u32) -> io::Result<()> {
         let handle = Handle::open(pid)?;
         let mut watched = self.shared.watched();
@@ -85,7 +85,7 @@ impl Sentinel {
         Ok(())
     }
 
-    /// Watches a terminal under a key.
+    /// Watches a terminal.
     pub fn watch_terminal(&self, key: u64, terminal: &Path) -> io::Result<()> {
         let mut watched = self.shared.watched();
         let watch = inotify::add_watch(&self.shared.inotify, terminal, inotify::WatchFlags::MODIFY)?;
@@ -94,16 +94,17 @@ impl Sentinel {
         Ok(())
     }
 
-    /// Whether there is something to tell that was not told yet.
+    /// Whether there are events that haven't been reported yet.
     pub fn is_pending(&self) -> bool {
         let mut event = Vec::with_capacity(1);
         let now = Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 });
         let waiting = epoll::wait(&self.shared.epoll, rustix::buffer::spare_capacity(&mut event), now);
-        // In this order: what the thread takes from the kernel in between, it is telling by then.
+        // The order matters: events that the thread takes from the kernel between these two checks set `telling`
+        // first.
         waiting != Ok(0) || self.shared.telling.load(Ordering::SeqCst)
     }
 
-    /// Watches nothing under this key any more.
+    /// Stops watching everything under this key.
     pub fn forget(&self, key: u64) {
         let mut watched = self.shared.watched();
         if let Some(handle) = watched.processes.remove(&key) {
@@ -111,7 +112,7 @@ impl Sentinel {
         }
         if let Some(watch) = watched.watches.remove(&key) {
             watched.terminals.remove(&watch);
-            // A terminal that is gone took its watch with it.
+            // A terminal that is gone has already lost its watch.
             let _ = inotify::remove_watch(&self.shared.inotify, watch);
         }
     }
@@ -128,7 +129,7 @@ impl Shared {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, tell: &dyn Fn(Sight)) {
+    fn run(&self, tell: &dyn Fn(SentinelEvent)) {
         let mut events = Vec::with_capacity(256);
         loop {
             events.clear();
@@ -146,22 +147,22 @@ impl Shared {
                         let ended = self.watched().processes.remove(&key);
                         if let Some(handle) = ended {
                             let _ = epoll::delete(&self.epoll, handle.as_fd());
-                            tell(Sight::Ended(key));
+                            tell(SentinelEvent::Ended(key));
                         }
                     }
                 }
             }
             if output {
-                self.heard().into_iter().for_each(|key| tell(Sight::Output(key)));
+                self.heard().into_iter().for_each(|key| tell(SentinelEvent::Output(key)));
             }
             self.telling.store(false, Ordering::SeqCst);
             if output {
-                thread::sleep(GATHER);
+                thread::sleep(DEBOUNCE);
             }
         }
     }
 
-    /// The keys of the terminals that were written to, each once.
+    /// The keys of the terminals that were written to, without duplicates.
     fn heard(&self) -> Vec<u64> {
         let mut keys = Vec::new();
         let mut chunk = vec![0; 64 << 10];
@@ -180,7 +181,7 @@ impl Shared {
     }
 }
 
-/// The watches that inotify events are about.
+/// The watch descriptors of inotify events.
 fn watches(mut bytes: &[u8]) -> Vec<i32> {
     let mut found = Vec::new();
     while let Some((head, rest)) = bytes.split_at_checked(EVENT) {
@@ -198,11 +199,11 @@ mod tests {
     use super::*;
     use std::{io::Write, os::unix::process::CommandExt, process::Command, sync::mpsc::channel};
 
-    fn started() -> (Sentinel, std::sync::mpsc::Receiver<Sight>) {
+    fn started() -> (Sentinel, std::sync::mpsc::Receiver<SentinelEvent>) {
         let (sender, receiver) = channel();
         (
-            Sentinel::start(move |sight| {
-                let _ = sender.send(sight);
+            Sentinel::start(move |event| {
+                let _ = sender.send(event);
             })
             .unwrap(),
             receiver,
@@ -211,37 +212,37 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_is_told_once() {
-        let (sentinel, sights) = started();
+        let (sentinel, events) = started();
         let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
         sentinel.watch_process(7, child.id()).unwrap();
-        assert_eq!(sights.recv_timeout(Duration::from_secs(5)).unwrap(), Sight::Ended(7));
+        assert_eq!(events.recv_timeout(Duration::from_secs(5)).unwrap(), SentinelEvent::Ended(7));
         child.wait().unwrap();
-        assert!(sights.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(events.recv_timeout(Duration::from_millis(50)).is_err());
         assert!(sentinel.watch_process(8, child.id()).is_err(), "a process that is gone cannot be watched");
     }
 
     #[test]
     fn what_is_written_to_a_file_that_is_watched_is_told_until_it_is_forgotten() {
-        let (sentinel, sights) = started();
+        let (sentinel, events) = started();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         sentinel.watch_terminal(3, file.path()).unwrap();
         assert!(!sentinel.is_pending());
         file.write_all(b"x").unwrap();
-        assert_eq!(sights.recv_timeout(Duration::from_secs(5)).unwrap(), Sight::Output(3));
+        assert_eq!(events.recv_timeout(Duration::from_secs(5)).unwrap(), SentinelEvent::Output(3));
         sentinel.forget(3);
-        while sights.recv_timeout(Duration::from_millis(20)).is_ok() {}
+        while events.recv_timeout(Duration::from_millis(20)).is_ok() {}
         file.write_all(b"y").unwrap();
-        assert!(sights.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(events.recv_timeout(Duration::from_millis(50)).is_err());
     }
 
     #[test]
     fn a_sentinel_that_is_dropped_leaves_no_thread() {
-        let (sentinel, sights) = started();
+        let (sentinel, events) = started();
         let mut child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         sentinel.watch_process(1, child.id()).unwrap();
         drop(sentinel);
         // The thread holds the other end of the channel.
-        let ended = sights.recv_timeout(Duration::from_secs(5));
+        let ended = events.recv_timeout(Duration::from_secs(5));
         assert_eq!(ended, Err(std::sync::mpsc::RecvTimeoutError::Disconnected));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,6 +1,6 @@
-//! Ending sessions: descendants first, then the agent and all its processes, then the folder.
+//! Ending sessions: descendants first, then the agent and its processes, then the directory.
 
-use super::{Store, find::Sighting, repair::repair};
+use super::{Store, find::SessionSnapshot, repair::repair};
 use crate::{
     api::Removed,
     error::Result,
@@ -9,12 +9,12 @@ use crate::{
 };
 use std::{collections::HashSet, time::Duration};
 
-/// How long an agent has to end by itself.
+/// How long an agent has to exit by itself.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// A session and every session that it started, the deepest first.
-pub fn with_descendants(all: &[Sighting], name: &str) -> Vec<Sighting> {
-    let mut order: Vec<&Sighting> = all.iter().filter(|session| session.meta.name == name).collect();
+/// A session and every session that it started, deepest first.
+pub fn with_descendants(all: &[SessionSnapshot], name: &str) -> Vec<SessionSnapshot> {
+    let mut order: Vec<&SessionSnapshot> = all.iter().filter(|session| session.meta.name == name).collect();
     let mut seen: HashSet<&str> = order.iter().map(|session| session.meta.name.as_str()).collect();
     let mut next = 0;
     while next < order.len() {
@@ -29,19 +29,19 @@ pub fn with_descendants(all: &[Sighting], name: &str) -> Vec<Sighting> {
     order.into_iter().rev().cloned().collect()
 }
 
-/// How much of a session's processes is left to be ended.
+/// What to do about a session's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Processes {
-    /// They run, and are told to end before they are killed.
+    /// They are running: SIGHUP first, SIGKILL after the grace period.
     Polite,
-    /// They run, and are killed.
+    /// They are running: SIGKILL at once.
     Force,
-    /// They have been ended already.
+    /// They have already been ended.
     Ended,
 }
 
 impl Processes {
-    /// Running ones.
+    /// For processes that are running.
     pub fn running(force: bool) -> Self {
         if force { Self::Force } else { Self::Polite }
     }
@@ -51,9 +51,9 @@ impl Processes {
     }
 }
 
-/// Ends the processes of many sessions at once, all within the time that one has.
-pub fn stop_processes(sessions: &[Sighting], processes: Processes) {
-    let leader = |session: &Sighting| match &session.pane {
+/// Ends the processes of many sessions in parallel, so all of them share one grace period.
+pub fn stop_processes(sessions: &[SessionSnapshot], processes: Processes) {
+    let leader = |session: &SessionSnapshot| match &session.pane {
         Some(row) => Some(row.pane.pid),
         None => session.meta.pane.filter(|pane| pane.alive()).map(|pane| pane.pid),
     };
@@ -61,25 +61,25 @@ pub fn stop_processes(sessions: &[Sighting], processes: Processes) {
     process::end_all(&leaders, processes.grace());
 }
 
-/// Ends one session; its folder stays. Returns how many processes had to be killed.
-pub fn stop(session: &Sighting, processes: Processes, tmux: &Tmux) -> Result<usize> {
+/// Ends one session, but keeps its directory. Returns how many processes had to be killed.
+pub fn stop(session: &SessionSnapshot, processes: Processes, tmux: &Tmux) -> Result<usize> {
     let grace = processes.grace();
     let mut killed = 0;
     if let Some(row) = &session.pane {
         if processes != Processes::Ended {
-            // Also of a pane that is dead: processes of its group may live on.
+            // Also for a dead pane: processes of its group may live on.
             killed = process::end_all(&[row.pane.pid], if row.pane.dead { Duration::ZERO } else { grace });
         }
         tmux.end_session(&row.session_id)?;
     } else if let Some(pane) = session.meta.pane.filter(|pane| pane.alive()) {
-        // The server is gone, but the agent is not.
+        // The server is gone, but the agent isn't.
         killed = process::end_all(&[pane.pid], grace);
     }
     Ok(killed)
 }
 
-/// Removes what no session needs: directories of sessions that were never started or that cannot be read and have no
-/// agent, tmux sessions without a directory, and the socket of a server that is gone.
+/// Removes leftovers: directories of sessions that were never started or that are malformed and have no agent, tmux
+/// sessions without a directory, and the socket of a server that is gone.
 pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
     let mut removed = Vec::new();
     let mut note = |kind: &str, name: &str, why: &str| {
@@ -88,22 +88,22 @@ pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
     for stored in store.load_all()? {
         if stored.found.is_err()
             && repair(tmux, store, &stored.name)?.is_none()
-            && let Some(folder) = store.folder(&stored.name)
+            && let Some(dir) = store.dir(&stored.name)
         {
-            folder.remove()?;
-            note("directory", &stored.name, "its metadata cannot be read, and tmux has no agent of it");
+            dir.remove()?;
+            note("directory", &stored.name, "its metadata is malformed, and tmux has no pane of it");
         }
     }
     for name in store.names()? {
-        let Some(folder) = store.folder(&name) else { continue };
-        if folder.meta().is_ok_and(|meta| meta.is_none()) && folder_is_old(folder.path()) {
-            folder.remove()?;
+        let Some(dir) = store.dir(&name) else { continue };
+        if dir.meta().is_ok_and(|meta| meta.is_none()) && dir_is_old(dir.path()) {
+            dir.remove()?;
             note("directory", &name, "the session was never started");
         }
     }
     let left = store.sweep()?;
     if left > 0 {
-        note("directory", &left.to_string(), "whoever removed it was killed");
+        note("directory", &left.to_string(), "the process that was removing it was killed");
     }
     for row in tmux.panes(false)? {
         if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
@@ -113,9 +113,9 @@ pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
         }
     }
     if let Some(server) = tmux.lingering() {
-        // Its sessions are gone already; it may go by itself in the meantime.
+        // Its sessions are already gone; it may exit by itself in the meantime.
         let _ = server.signal(rustix::process::Signal::KILL);
-        note("server", &server.identity().pid.to_string(), "it was told to end and a client held it back");
+        note("server", &server.identity().pid.to_string(), "it was told to end, but a client kept it alive");
     }
     let socket = tmux.socket_path();
     if socket.exists() && tmux.call(&[Cmd::new("display-message").args(["-p", "x"])])?.is_none() {
@@ -125,8 +125,8 @@ pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
     Ok(removed)
 }
 
-/// A folder without metadata may be one that is being made at this moment.
-fn folder_is_old(path: &std::path::Path) -> bool {
+/// A directory without metadata may be one that is just being created.
+fn dir_is_old(path: &std::path::Path) -> bool {
     let age =
         std::fs::metadata(path).and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > Duration::from_secs(60))

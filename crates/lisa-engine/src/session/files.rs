@@ -1,7 +1,7 @@
-//! Where an agent's own files are: the paths of a profile, filled in for one session.
+//! Finds an agent's own files: fills in the paths of a profile for one session.
 
 use super::Meta;
-use crate::profile::launch::Files;
+use crate::classify::profile::launch::Files;
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
@@ -9,69 +9,69 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is known of an agent when its files are looked for.
+/// The values that a profile's path can refer to.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct PathContext<'a> {
     /// The session.
     pub meta: &'a Meta,
-    /// Its folder.
-    pub folder: &'a Path,
+    /// Its directory.
+    pub dir: &'a Path,
     /// The agent's process.
     pub pid: Option<u32>,
-    /// The agent's conversation.
+    /// The agent's own conversation id.
     pub session_id: Option<&'a str>,
 }
 
-/// The folders that a profile's paths name, as the agent's environment has them. They are written down, because a
-/// later look has another environment.
-pub fn places(files: &Files, env: &[(OsString, OsString)]) -> BTreeMap<String, PathBuf> {
+/// The directories that a profile's paths refer to by environment variable, with the values of the agent's
+/// environment. They are saved in the metadata, because a later look has another environment.
+pub fn env_dirs(files: &Files, env: &[(OsString, OsString)]) -> BTreeMap<String, PathBuf> {
     let value =
         |name: &str| env.iter().rev().find(|(key, _)| key == OsStr::new(name)).map(|(_, value)| value);
-    let mut places = BTreeMap::new();
+    let mut dirs = BTreeMap::new();
     for path in [&files.native, &files.transcript].into_iter().flatten() {
         for name in names(path).filter_map(|name| name.split_once(':').map(|(name, _)| name)) {
             if let Some(value) = value(name).filter(|value| !value.is_empty()) {
-                places.insert(name.to_owned(), PathBuf::from(value));
+                dirs.insert(name.to_owned(), PathBuf::from(value));
             }
         }
     }
     if let Some(home) = value("HOME") {
-        places.insert("HOME".to_owned(), PathBuf::from(home));
+        dirs.insert("HOME".to_owned(), PathBuf::from(home));
     }
-    places
+    dirs
 }
 
 fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
 }
 
-/// The file that a path of a profile stands for; the newest where several fit. `None` where something that it names
-/// is not known yet, or nothing is there.
-pub fn locate(path: &str, known: Known<'_>) -> Option<PathBuf> {
+/// The file that a path of a profile stands for; the newest one if several match. `None` if a value isn't known yet or
+/// no file exists.
+pub fn locate(path: &str, context: PathContext<'_>) -> Option<PathBuf> {
     let mut filled = String::new();
     let mut rest = path;
     while let Some((head, tail)) = rest.split_once('{') {
         let (name, after) = tail.split_once('}')?;
         filled.push_str(head);
-        filled.push_str(&value(name, known)?);
+        filled.push_str(&value(name, context)?);
         rest = after;
     }
     filled.push_str(rest);
     if filled.contains('*') { newest_match(&filled) } else { Some(PathBuf::from(filled)) }
 }
 
-fn value(name: &str, known: Known<'_>) -> Option<String> {
+fn value(name: &str, context: PathContext<'_>) -> Option<String> {
     let text = |path: &Path| path.to_str().map(str::to_owned);
     match name.split_once(':') {
         None => match name {
-            "pid" => known.pid.map(|pid| pid.to_string()),
-            "session_id" => known.session_id.map(str::to_owned),
-            "folder" => text(known.folder),
+            "pid" => context.pid.map(|pid| pid.to_string()),
+            "session_id" => context.session_id.map(str::to_owned),
+            "folder" => text(context.dir),
             _ => None,
         },
-        Some((name, default)) => match (known.meta.places.get(name), default.strip_prefix("~/")) {
+        Some((name, default)) => match (context.meta.places.get(name), default.strip_prefix("~/")) {
             (Some(place), _) => text(place),
-            (None, Some(below)) => text(&known.meta.places.get("HOME")?.join(below)),
+            (None, Some(below)) => text(&context.meta.places.get("HOME")?.join(below)),
             (None, None) => Some(default.to_owned()),
         },
     }
@@ -87,7 +87,7 @@ fn newest_match(pattern: &str) -> Option<PathBuf> {
         }
         found = found
             .iter()
-            .filter_map(|folder| fs::read_dir(folder).ok())
+            .filter_map(|dir| fs::read_dir(dir).ok())
             .flat_map(Iterator::flatten)
             .filter(|entry| entry.file_name().to_str().is_some_and(|name| fits(name, part)))
             .map(|entry| entry.path())
@@ -100,8 +100,8 @@ fn newest_match(pattern: &str) -> Option<PathBuf> {
         .map(|(_, path)| path)
 }
 
-/// The transcript that a process has open: of several the one whose conversation the title names. A title that names
-/// another conversation than any of them names one that has written nothing yet.
+/// The transcript that a process has open. If it has several, the one whose conversation is in the title; if the title
+/// names yet another conversation, that one hasn't been written yet.
 pub fn open_transcript(files: &Files, pid: Option<u32>, title: Option<&str>) -> Option<PathBuf> {
     let open = open_files(pid?, files.transcript_open.as_deref()?);
     let named = files
@@ -115,8 +115,8 @@ pub fn open_transcript(files: &Files, pid: Option<u32>, title: Option<&str>) -> 
     }
 }
 
-/// The files that a process has open whose paths end like a pattern. The first one opened is the session's own; later
-/// ones belong to subagents, or to a conversation that was begun anew.
+/// The open files of a process whose paths end like the pattern. The first one opened is the session's own; later ones
+/// belong to subagents, or to a conversation that was started anew.
 #[cfg(target_os = "linux")]
 fn open_files(pid: u32, pattern: &str) -> Vec<PathBuf> {
     let pattern = format!("*{pattern}");
@@ -131,13 +131,13 @@ fn open_files(pid: u32, pattern: &str) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// Other systems do not tell which files a process has open.
+/// Other systems don't tell which files a process has open.
 #[cfg(not(target_os = "linux"))]
 fn open_files(_pid: u32, _pattern: &str) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether text matches a pattern in which `*` matches any text.
 pub fn fits(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(first) = parts.next() else { return text.is_empty() };
@@ -180,7 +180,7 @@ mod tests {
     fn the_environment_of_the_agent_says_where_its_files_are() {
         let files = Files { native: Some("{CONF:~/.x}/{pid}.json".into()), ..Files::default() };
         let env = [("HOME".into(), "/home/dev".into()), ("CONF".into(), "/conf".into())];
-        assert_eq!(places(&files, &env)["CONF"], Path::new("/conf"));
-        assert!(!places(&files, &env[..1]).contains_key("CONF"));
+        assert_eq!(env_dirs(&files, &env)["CONF"], Path::new("/conf"));
+        assert!(!env_dirs(&files, &env[..1]).contains_key("CONF"));
     }
 }

@@ -1,25 +1,25 @@
-//! Which sessions there are: the folders on disk joined with the panes of the server.
+//! Finds sessions: joins the directories on disk with the panes of the server.
 
-use super::{Folder, Meta, Store};
+use super::{Meta, SessionDir, Store};
 use crate::{
     error::{Error, Kind, Result, printable},
     tmux::{Tmux, pane::PaneRow},
 };
 use std::collections::HashMap;
 
-/// A session as it was found.
+/// A session that was found: its directory and metadata, and its pane.
 #[derive(Debug, Clone)]
-pub struct Sighting {
-    /// Its folder.
-    pub folder: Folder,
-    /// What is known of it.
+pub struct SessionSnapshot {
+    /// Its directory.
+    pub dir: SessionDir,
+    /// Its metadata.
     pub meta: Meta,
     /// Its pane; `None` while it is being started, and after the server lost it.
     pub pane: Option<PaneRow>,
 }
 
-impl Sighting {
-    /// Whether its process runs, or is just being started.
+impl SessionSnapshot {
+    /// Whether its process is running or just being started.
     pub fn alive(&self) -> bool {
         match &self.pane {
             Some(row) => !row.pane.dead,
@@ -27,86 +27,85 @@ impl Sighting {
         }
     }
 
-    /// Whether its process runs although this tmux server does not have it: it belongs to another.
+    /// Whether its process is running although this tmux server doesn't have it: it belongs to another server.
     pub fn elsewhere(&self) -> bool {
         self.pane.is_none()
             && !self.server_died()
             && self.meta.pane.is_some_and(crate::process::Identity::alive)
     }
 
-    /// Whether its pane is gone because the tmux server is that it was made in.
+    /// Whether its pane is gone because the tmux server that it was created in has died.
     pub fn server_died(&self) -> bool {
         self.pane.is_none() && self.meta.server.is_some_and(|server| !server.alive())
     }
 
     /// Whether somebody is starting it right now.
     pub fn starting(&self) -> bool {
-        // By its pane, not by its process: that may have ended before it could be written down.
+        // Checks the pane, not the process: the process may have ended before its pid could be written.
         self.pane.is_none()
             && self.meta.pane_id.is_none()
             && self.meta.starter.is_some_and(crate::process::Identity::alive)
     }
 }
 
-/// Every session, oldest first. A folder whose metadata can not be read is left out here; `doctor` and `cleanup`
-/// name it.
+/// Every session, oldest first. Skips directories with malformed metadata; `doctor` and `cleanup` report those.
 ///
-/// A session is the pane that it was started in, which carries the run's id: whatever a person splits, opens or renames
-/// around it.
-pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<Sighting>> {
+/// A session is the pane that it was started in, which carries the run's id, no matter what a person splits, opens or
+/// renames around it.
+pub fn all(tmux: &Tmux, store: &Store, with_command: bool) -> Result<Vec<SessionSnapshot>> {
     let stored = store.load_all()?;
     let mut rows: HashMap<String, PaneRow> =
         tmux.panes(with_command)?.into_iter().map(|row| (row.run_id.clone(), row)).collect();
-    let mut found: Vec<Sighting> = stored
+    let mut found: Vec<SessionSnapshot> = stored
         .into_iter()
         .filter_map(|stored| stored.found.ok())
-        .map(|(folder, meta)| {
+        .map(|(dir, meta)| {
             let pane = rows.remove(&meta.run_id);
-            Sighting { folder, meta, pane }
+            SessionSnapshot { dir, meta, pane }
         })
         .collect();
     found.sort_by(|a, b| (a.meta.started_at, &a.meta.name).cmp(&(b.meta.started_at, &b.meta.name)));
     Ok(found)
 }
 
-/// Every session, without having asked tmux about any.
-pub fn unseen(store: &Store) -> Result<Vec<Sighting>> {
+/// Every session, without asking tmux about panes.
+pub fn unseen(store: &Store) -> Result<Vec<SessionSnapshot>> {
     let stored = store.load_all()?.into_iter().filter_map(|stored| stored.found.ok());
-    Ok(stored.map(|(folder, meta)| Sighting { folder, meta, pane: None }).collect())
+    Ok(stored.map(|(dir, meta)| SessionSnapshot { dir, meta, pane: None }).collect())
 }
 
-/// How many sessions hold a place under the limit.
+/// How many sessions count towards the limit.
 pub fn live_count(tmux: &Tmux, store: &Store) -> Result<usize> {
     Ok(all(tmux, store, false)?.iter().filter(|session| session.alive()).count())
 }
 
-/// The pane of a run; `None` where it is gone.
+/// The pane of a run; `None` if it is gone.
 pub fn pane_of(tmux: &Tmux, meta: &Meta) -> Result<Option<PaneRow>> {
     let row = match &meta.pane_id {
         Some(id) => tmux.pane(id)?,
-        // It is being started: nobody has written down which pane it is.
+        // It is being started: its pane id hasn't been written yet.
         None => tmux.panes(false)?.into_iter().find(|row| row.run_id == meta.run_id),
     };
     Ok(row.filter(|row| row.run_id == meta.run_id))
 }
 
-/// What is known of the one session with exactly this name; where there is none, which names are near.
-pub fn stored(store: &Store, name: &str) -> Result<(Folder, Meta)> {
+/// The directory and metadata of the session with exactly this name. The error suggests similar names.
+pub fn stored(store: &Store, name: &str) -> Result<(SessionDir, Meta)> {
     match store.load(name)? {
         Some(found) => Ok(found),
         None => Err(Error::not_found(name, &store.names()?)),
     }
 }
 
-/// The one session with exactly this name.
-pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<Sighting> {
-    let (folder, meta) = stored(store, name)?;
+/// The session with exactly this name.
+pub fn exact(tmux: &Tmux, store: &Store, name: &str) -> Result<SessionSnapshot> {
+    let (dir, meta) = stored(store, name)?;
     let pane = pane_of(tmux, &meta)?;
-    Ok(Sighting { folder, meta, pane })
+    Ok(SessionSnapshot { dir, meta, pane })
 }
 
-/// The one session that a reader means: by its exact name, or a unique prefix or tag.
-pub fn meant(store: &Store, given: &str) -> Result<(Folder, Meta)> {
+/// The session that a name, a unique prefix or a unique tag refers to.
+pub fn meant(store: &Store, given: &str) -> Result<(SessionDir, Meta)> {
     if let Some(found) = store.load(given)? {
         return Ok(found);
     }
@@ -124,8 +123,12 @@ pub fn meant(store: &Store, given: &str) -> Result<(Folder, Meta)> {
         [] => Err(Error::not_found(given, &names)),
         several => Err(Error::new(
             Kind::AmbiguousSession,
-            format!("`{}` fits {} sessions", printable(given), several.len()),
-            format!("give one of {} in full", several.iter().take(5).cloned().collect::<Vec<_>>().join(", ")),
-        )),
+            format!("`{}` matches {} sessions", printable(given), several.len()),
+            format!(
+                "give the full name of one of them: {}",
+                several.iter().take(5).cloned().collect::<Vec<_>>().join(", ")
+            ),
+        )
+        .about(given)),
     }
 }

@@ -1,14 +1,14 @@
-//! Arguments that a caller may not give: those that a policy denies, and those that switch an agent's safety off.
+//! Arguments that a caller may not pass: those denied by a policy, and those that switch off an agent's safety checks.
 
 use super::files::fits;
 use crate::{
     api::SpawnRequest,
+    classify::profile::launch::{Arg, Launch, Template},
     config::Config,
     error::{Error, Kind, Result},
-    profile::launch::{Arg, Launch, Template},
 };
 
-/// Flags that switch safety off come in only by `dangerous`, whatever way they are written.
+/// Checks the arguments. Flags that switch off safety checks need `dangerous`, however they are written.
 pub(super) fn check(
     request: &SpawnRequest,
     template: &Template,
@@ -21,15 +21,17 @@ pub(super) fn check(
         return Err(Error::new(
             Kind::NotAllowed,
             format!("the policy does not allow the argument `{flag}`"),
-            "leave it out",
-        ));
+            "remove it",
+        )
+        .about(flag));
     }
     match launch.dangerous.iter().find(|flag| is_given(&request.args, flag)) {
         Some(flag) if !request.dangerous => Err(Error::new(
             Kind::DangerousFlag,
-            format!("`{flag}` switches the agent's safety off"),
-            "leave it out, or ask for it by name with `dangerous`",
-        )),
+            format!("`{flag}` switches off the agent's safety checks"),
+            "remove it, or confirm it with `dangerous`",
+        )
+        .about(flag)),
         _ => Ok(()),
     }
 }
@@ -42,8 +44,8 @@ fn flag_of<'a>(value: &str, template: &'a Template) -> Option<&'a str> {
     })
 }
 
-/// Whether a flag is among the arguments: by itself (`--yolo`), or, where a space parts it from a pattern
-/// (`--mode by*`), with a value that the pattern fits. A value stands in the next word or in the same one.
+/// Whether a flag is among the arguments: by itself (`--yolo`), or with a value that matches a pattern (`--mode by*`).
+/// The value is in the same word or the next one.
 fn is_given(args: &[String], flag: &str) -> bool {
     let Some((name, pattern)) = flag.split_once(' ') else {
         return args.iter().any(|arg| arg == flag || value_of(arg, flag).is_some());
@@ -52,7 +54,7 @@ fn is_given(args: &[String], flag: &str) -> bool {
         || args.iter().filter_map(|arg| value_of(arg, name)).any(|value| fits(value, pattern))
 }
 
-/// The value that stands in the same word as its flag: `--mode=x`, `-m=x`, `-mx`.
+/// The value in the same word as its flag: `--mode=x`, `-m=x`, `-mx`.
 fn value_of<'a>(arg: &'a str, flag: &str) -> Option<&'a str> {
     let rest = arg.strip_prefix(flag).filter(|rest| !rest.is_empty())?;
     match rest.strip_prefix('=') {

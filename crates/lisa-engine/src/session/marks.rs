@@ -1,74 +1,73 @@
-//! Two small facts about a session that change often: when it was last looked at, and how far the journal has been told.
+//! Two small values of a session that change often: the time of the last look, and how far the journal has been told.
 //!
-//! They are written in place, in the file of the session's lock. That is much cheaper than replacing a file, needs no
-//! new block on a full disk, and a process that is killed cannot tear it: each is one short write. `looked` is written
-//! under the session's lock, `told` under the journal's.
+//! They are written in place, in the session's lock file. That is much cheaper than replacing a file and needs no new
+//! block on a full disk. A killed process can't leave them incomplete, because each is one short write. `last_look` is
+//! written under the session's lock, `told` under the journal's.
 
 use crate::{
+    classify::observation::At,
     disk::{self, Lock},
     error::{Error, Result},
-    observation::At,
 };
 use std::{
     fs::File,
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-const LOOKED_AT: u64 = 0;
-/// Digits of a time, its sign included.
-const LOOKED_LENGTH: usize = 20;
+const LAST_LOOK_AT: u64 = 0;
+/// Digits of a timestamp, including its sign.
+const LAST_LOOK_LENGTH: usize = 20;
 const TOLD_AT: u64 = 64;
 const TOLD_LENGTH: usize = 128;
 
-/// How far the journal has been told of a run: the number of the last event that it has.
+/// How far the journal has been told about a run: the number of the last event that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// The run.
     pub run: String,
-    /// The number of its last event in the journal; 0 before there is any.
+    /// The number of its last event in the journal; 0 if there is none yet.
     pub number: u64,
 }
 
 /// The marks of one session.
 #[derive(Debug)]
 pub struct Marks {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
 }
 
 impl Marks {
-    /// The marks in a session's directory; `None` where the session is gone.
+    /// Opens the marks in a session's directory; `None` if the session is gone.
     pub fn open(directory: &Path) -> Result<Option<Self>> {
         let path = directory.join("lock");
         match disk::open_private(&path, |options| options.read(true).write(true)) {
-            Ok(file) => Ok(Some(Self { file, path })),
+            Ok(file) => Ok(Some(Self { file: Arc::new(file), path })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("open", &path, &error)),
         }
     }
 
-    /// The marks beside a lock that is held.
-    pub fn of(lock: &Lock, directory: &Path) -> Result<Self> {
-        let path = directory.join("lock");
-        let file = lock.shared().map_err(|error| Error::io("open", &path, &error))?;
-        Ok(Self { file, path })
+    /// Opens the marks next to a lock that is held.
+    pub fn of(lock: &Lock, directory: &Path) -> Self {
+        Self { file: lock.file(), path: directory.join("lock") }
     }
 
-    /// When the session was last looked at; `None` if nobody wrote it down, or it cannot be read.
-    pub fn looked(&self) -> Option<At> {
-        let mut digits = [0; LOOKED_LENGTH];
-        self.file.read_exact_at(&mut digits, LOOKED_AT).ok()?;
+    /// The time of the last look; `None` if it was never written or is malformed.
+    pub fn last_look(&self) -> Option<At> {
+        let mut digits = [0; LAST_LOOK_LENGTH];
+        self.file.read_exact_at(&mut digits, LAST_LOOK_AT).ok()?;
         std::str::from_utf8(&digits).ok()?.parse().ok().map(At)
     }
 
-    /// Notes when the session was looked at.
-    pub fn set_looked(&self, at: At) -> Result<()> {
-        self.write(&format!("{:0LOOKED_LENGTH$}", at.0), LOOKED_AT)
+    /// Writes the time of the last look.
+    pub fn set_last_look(&self, at: At) -> Result<()> {
+        self.write(&format!("{:0LAST_LOOK_LENGTH$}", at.0), LAST_LOOK_AT)
     }
 
-    /// How far the journal has been told; `None` if nobody wrote it down, or it cannot be read.
+    /// How far the journal has been told; `None` if it was never written or is malformed.
     pub fn told(&self) -> Option<Told> {
         let mut bytes = [0; TOLD_LENGTH];
         let read = self.file.read_at(&mut bytes, TOLD_AT).ok()?;
@@ -77,12 +76,12 @@ impl Marks {
         Some(Told { run: run.to_owned(), number: number.parse().ok()? })
     }
 
-    /// Notes how far the journal has been told.
+    /// Writes how far the journal has been told.
     pub fn set_told(&self, told: &Told) -> Result<()> {
         self.write(&format!("{} {:020}\n", told.run, told.number), TOLD_AT)
     }
 
-    /// Whether this is still the file at its path: a session that was removed takes its lock with it.
+    /// Whether this is still the file at its path; removing a session removes its lock file.
     pub fn are_current(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
         let own = self.file.metadata().map(|found| (found.dev(), found.ino()));
@@ -105,18 +104,18 @@ mod tests {
         assert!(Marks::open(dir.path()).unwrap().is_none());
         std::fs::write(dir.path().join("lock"), "").unwrap();
         let marks = Marks::open(dir.path()).unwrap().unwrap();
-        assert_eq!((marks.looked(), marks.told()), (None, None));
+        assert_eq!((marks.last_look(), marks.told()), (None, None));
         let long = Told { run: "a-rather-long-run-id".to_owned(), number: u64::MAX };
         let short = Told { run: "r".to_owned(), number: 7 };
         for told in [long, short] {
             marks.set_told(&told).unwrap();
             for at in [1_794_875_206_030, -7, i64::MAX].map(At) {
-                marks.set_looked(at).unwrap();
-                assert_eq!((marks.looked(), marks.told()), (Some(at), Some(told.clone())));
+                marks.set_last_look(at).unwrap();
+                assert_eq!((marks.last_look(), marks.told()), (Some(at), Some(told.clone())));
             }
         }
         std::fs::write(dir.path().join("lock"), "torn").unwrap();
-        assert_eq!((marks.looked(), marks.told()), (None, None));
+        assert_eq!((marks.last_look(), marks.told()), (None, None));
     }
 
     #[test]

@@ -1,14 +1,16 @@
-//! Sessions: an agent in a tmux session, and the folder that belongs to it.
+//! Sessions: an agent in a tmux session, with a directory of its own.
 //!
-//! A session's folder is made before its tmux session and removed after it, and the tmux session carries the run's
-//! id: so at any moment at which a process may be killed, the next one can tell what is there and what is left over.
+//! A session's directory is created before its tmux session and removed after it, and the pane carries the run's id.
+//! So whenever a process is killed, the next one can tell what is there and what is left over.
 
 pub mod end;
 pub mod files;
 pub mod find;
 pub mod names;
+pub(crate) mod orders;
 pub mod plan;
 pub mod policy;
+pub mod profiles;
 pub mod repair;
 pub mod spawn;
 
@@ -19,4 +21,4 @@ mod store;
 
 pub use marks::{Marks, Told};
 pub use meta::{Meta, SCHEMA};
-pub use store::{Folder, Kept, Store, Stored};
+pub use store::{Kept, SessionDir, Store, Stored};

@@ -1,8 +1,8 @@
-//! Names: which are allowed, how one is made, and what a project is called.
+//! Session names: validation, generation, and the name of a project.
 
 use crate::{
+    api::words::Mode,
     error::{Error, Kind, Result, printable},
-    observation::Mode,
 };
 use jiff::{Timestamp, tz::TimeZone};
 use md5::{Digest, Md5};
@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 
 /// The longest name a caller may choose.
 const NAME_MAX: usize = 64;
-/// How much of a folder's name goes into a made name.
+/// How many characters of a directory's name go into a generated name.
 const SLUG_MAX: usize = 10;
-/// How much of a tag goes into a made name.
+/// How many characters of a tag go into a generated name.
 const TAG_MAX: usize = 16;
 
-/// Checks a name that a caller chose: it becomes a tmux target and a folder, so little is allowed.
+/// Validates a name from a caller. It becomes a tmux target and a directory, so few characters are allowed.
 pub fn check(name: &str) -> Result<()> {
     let invalid = |what: String| {
         Err(Error::new(
             Kind::InvalidName,
             what,
-            format!("use 1 to {NAME_MAX} letters, digits, `_` or `-`, beginning with a letter or digit"),
-        ))
+            format!("use 1 to {NAME_MAX} letters, digits, `_` or `-`, starting with a letter or digit"),
+        )
+        .about(name))
     };
     if name.is_empty() {
         return invalid("the session name is empty".to_owned());
@@ -34,12 +35,12 @@ pub fn check(name: &str) -> Result<()> {
         return invalid(format!("the session name `{}` contains {bad:?}", printable(name)));
     }
     if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return invalid(format!("the session name `{name}` begins with `{}`", &name[..1]));
+        return invalid(format!("the session name `{name}` starts with `{}`", &name[..1]));
     }
     Ok(())
 }
 
-/// Whether a string could be the name of a session at all, chosen or made; anything else is never looked up on disk.
+/// Whether a string could be a session's name at all; anything else is never looked up on disk.
 pub fn plausible(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 200
@@ -65,7 +66,7 @@ pub fn make(project: &Path, agent: &str, mode: Mode, tag: Option<&str>, now: Tim
     name
 }
 
-/// The letters and digits of a text in lower case, other characters as single dashes.
+/// Text in lower case, with everything but letters and digits replaced by single dashes.
 fn slug(text: &str, max: usize) -> Option<String> {
     let mut out = String::new();
     for c in text.chars() {
@@ -82,12 +83,12 @@ fn slug(text: &str, max: usize) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// The project that a folder belongs to: the nearest folder above it that holds a repository, or itself.
+/// The project of a directory: its nearest ancestor with a repository, or itself.
 pub fn project_root(cwd: &Path) -> PathBuf {
-    cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd).to_owned()
+    cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd).to_owned()
 }
 
-/// What people call a project: the last part of its root.
+/// The display name of a project: the last part of its root directory.
 pub fn project_name(root: &Path) -> String {
     root.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -1,13 +1,15 @@
-//! What a spawn will do, worked out before anything is done: every mistake in a request is found here.
+//! Plans a spawn before anything is done, so that every mistake in a request is found here.
 
 use super::{Meta, SCHEMA, names};
 use crate::{
-    api::{Size, SpawnRequest},
+    api::{Size, SpawnRequest, words::Mode},
+    classify::{
+        observation::At,
+        profile::launch::{Launch, PromptWay, Template, Values},
+    },
     config::{Config, Environment, NOT_INHERITED},
     error::{Error, Kind, Result, near_matches, printable},
-    observation::{At, Mode},
     process::Identity,
-    profile::launch::{Launch, PromptWay, Template, Values},
 };
 use std::{
     collections::BTreeMap,
@@ -16,69 +18,74 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest prompt.
+/// Maximum size of a prompt.
 pub const PROMPT_MAX: usize = 1 << 20;
-/// A single argument may have 128 KiB on Linux; a longer prompt goes another way.
+/// Linux allows 128 KiB per argument; a longer prompt goes another way.
 const ARGV_PROMPT_MAX: usize = 100_000;
-/// The terminal that an agent gets unless its caller says otherwise.
+/// The default size of an agent's terminal.
 pub(super) const SIZE: Size = Size { columns: 220, rows: 60 };
 
-/// Who asks for a session.
+/// Who requests a session.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker<'a> {
+pub struct Requester<'a> {
     /// Their environment.
     pub env: &'a Environment,
-    /// Their folder.
+    /// Their working directory.
     pub cwd: &'a Path,
-    /// A folder that is searched for programs after their own path: where Lisa itself is.
+    /// A directory that is searched for programs after their PATH: where Lisa itself is.
     pub beside: Option<&'a Path>,
-    /// The session that they are, with how deep it is nested.
+    /// The session that they are in, with its nesting depth.
     pub parent: Option<(&'a str, u32)>,
-    /// When they ask.
+    /// The time of the request.
     pub now: jiff::Timestamp,
 }
 
 /// What a spawn will do.
 #[derive(Debug)]
 pub struct Plan {
-    /// What will be known of the session.
+    /// The session's metadata.
     pub meta: Meta,
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// Its environment, without what belongs to the session itself.
+    /// Its environment, without the variables of the session itself.
     pub env: Vec<(OsString, OsString)>,
-    /// The prompt, where it does not go by the arguments.
+    /// The prompt, unless it is one of the arguments.
     pub prompt: Option<(PromptWay, String)>,
     /// The caller's own arguments for the program.
     args: Vec<String>,
 }
 
-/// Where the files of one session will be: what a template may name.
+/// Paths of one session that a template can refer to.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
-    /// The session's folder.
-    pub folder: String,
-    /// The settings file that is written for this launch.
+pub struct SessionPaths {
+    /// The session's directory.
+    pub dir: String,
+    /// The settings file written for this launch.
     pub settings: Option<String>,
 }
 
 impl Plan {
-    /// Works out a spawn. Nothing is made or started yet.
-    pub fn new(request: &SpawnRequest, launch: &Launch, config: &Config, asker: Asker<'_>) -> Result<Self> {
+    /// Plans a spawn. Creates and starts nothing.
+    pub fn new(
+        request: &SpawnRequest,
+        launch: &Launch,
+        config: &Config,
+        requester: Requester<'_>,
+    ) -> Result<Self> {
         let template = template(launch, request.mode, &request.agent)?;
-        Self::with(request, launch, template, config, asker)
+        Self::with(request, launch, template, config, requester)
     }
 
-    /// Works out a start by a given template.
+    /// Plans a start with a given template.
     pub fn with(
         request: &SpawnRequest,
         launch: &Launch,
         template: &Template,
         config: &Config,
-        asker: Asker<'_>,
+        requester: Requester<'_>,
     ) -> Result<Self> {
         check_policy(request, config)?;
-        let cwd = working_folder(request.cwd.as_deref(), asker.cwd)?;
+        let cwd = working_dir(request.cwd.as_deref(), requester.cwd)?;
         check_roots(&cwd, config)?;
         let size = check_size(request.size.unwrap_or(SIZE))?;
         check_prompt(request)?;
@@ -88,26 +95,33 @@ impl Plan {
         let project_root = names::project_root(&cwd);
         let name = match request.name.as_deref() {
             Some(name) => names::check(name).map(|()| name.to_owned())?,
-            None => {
-                names::make(&project_root, &request.agent, request.mode, request.tag.as_deref(), asker.now)
-            }
+            None => names::make(
+                &project_root,
+                &request.agent,
+                request.mode,
+                request.tag.as_deref(),
+                requester.now,
+            ),
         };
-        let program = find_program(launch, request, asker)?;
+        let program = find_program(launch, request, requester)?;
         let agent_session_id = launch.chooses_session_id.then(|| uuid::Uuid::new_v4().to_string());
         let way = request.prompt.as_deref().map(|prompt| match template.prompt {
             PromptWay::Argv if prompt.len() > ARGV_PROMPT_MAX || prompt.contains('\0') => PromptWay::Paste,
             way => way,
         });
-        let parent = asker.parent;
+        let parent = requester.parent;
         let depth = parent.map_or(0, |(_, depth)| depth + 1);
         if depth > config.max_depth {
             return Err(Error::new(
                 Kind::DepthLimit,
-                format!("this session would be nested {depth} deep, and the limit is {}", config.max_depth),
-                "raise LISA_MAX_DEPTH (or max_depth in config.toml), or start it from outside",
+                format!(
+                    "this session would have nesting depth {depth}, and the limit is {}",
+                    config.max_depth
+                ),
+                "raise LISA_MAX_DEPTH (or max_depth in config.toml), or start it outside of a session",
             ));
         }
-        let env = environment(asker.env, launch, &request.env);
+        let env = environment(requester.env, launch, &request.env);
         let meta = Meta {
             schema: SCHEMA,
             name,
@@ -120,7 +134,7 @@ impl Plan {
             tag: request.tag.clone(),
             parent: parent.map(|(name, _)| name.to_owned()),
             depth,
-            started_at: At(asker.now.as_millisecond()),
+            started_at: At(requester.now.as_millisecond()),
             argv: Vec::new(),
             model: request.model.clone(),
             size,
@@ -129,7 +143,7 @@ impl Plan {
             dangerous: request.dangerous,
             policy: request.policy.clone(),
             env_names: request.env.keys().cloned().collect(),
-            places: super::files::places(&launch.files, &env),
+            places: super::files::env_dirs(&launch.files, &env),
             starter: Identity::own(),
             pane: None,
             pane_id: None,
@@ -148,20 +162,26 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Fills in the arguments, once it is known where the session's files are.
-    pub fn fill(&mut self, request: &SpawnRequest, template: &Template, launch: &Launch, places: &Places) {
+    /// Fills in the arguments, once the paths of the session's files are known.
+    pub fn fill(
+        &mut self,
+        request: &SpawnRequest,
+        template: &Template,
+        launch: &Launch,
+        paths: &SessionPaths,
+    ) {
         let mut values = Values::new();
         let by_argv = template.prompt == PromptWay::Argv && self.prompt.is_none();
         let optional = [
             ("model", request.model.as_deref()),
             ("session_id", self.meta.agent_session_id.as_deref()),
-            ("settings", places.settings.as_deref()),
-            ("folder", Some(places.folder.as_str())),
+            ("settings", paths.settings.as_deref()),
+            ("folder", Some(paths.dir.as_str())),
             ("decides", launch.decides.as_deref().filter(|_| request.policy.is_some())),
             ("dangerous", request.dangerous.then(|| launch.dangerous.first().map(String::as_str)).flatten()),
         ];
         values.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        // What is written down of the command leaves the prompt out.
+        // The command in the metadata leaves out the prompt.
         let words = template.fill(&values, &self.args);
         self.meta.argv =
             self.argv.iter().take(1).map(|p| p.to_string_lossy().into_owned()).chain(words).collect();
@@ -173,7 +193,7 @@ impl Plan {
     }
 }
 
-/// The template for a mode, where the agent has one.
+/// The template for a mode, if the agent has one.
 pub fn template<'a>(launch: &'a Launch, mode: Mode, agent: &str) -> Result<&'a Template> {
     match mode {
         Mode::Interactive => Ok(&launch.interactive),
@@ -183,6 +203,7 @@ pub fn template<'a>(launch: &'a Launch, mode: Mode, agent: &str) -> Result<&'a T
                 format!("`{agent}` has no exec mode"),
                 "start it in interactive mode, or add a [launch.exec] table to its profile",
             )
+            .about(agent)
         }),
     }
 }
@@ -193,15 +214,17 @@ fn check_policy(request: &SpawnRequest, config: &Config) -> Result<()> {
         return Err(Error::new(
             Kind::NotAllowed,
             format!("the policy does not allow the agent `{}`", printable(&request.agent)),
-            format!("allowed are {}", allowed.join(", ")),
-        ));
+            format!("allowed agents: {}", allowed.join(", ")),
+        )
+        .about(&request.agent));
     }
     if request.dangerous && !config.policy.allow_dangerous {
         return Err(Error::new(
             Kind::NotAllowed,
-            "the policy does not allow an agent's safety to be switched off",
-            "leave `dangerous` out, or set allow_dangerous in the [policy] table of config.toml",
-        ));
+            "the policy does not allow switching off an agent's safety checks",
+            "remove `dangerous`, or set allow_dangerous in the [policy] table of config.toml",
+        )
+        .about("dangerous"));
     }
     Ok(())
 }
@@ -216,8 +239,9 @@ fn check_roots(cwd: &Path, config: &Config) -> Result<()> {
     Err(Error::new(
         Kind::NotAllowed,
         format!("the policy does not allow sessions in {}", cwd.display()),
-        format!("allowed are folders below {}", roots.join(", ")),
-    ))
+        format!("allowed directories: {} and below", roots.join(", ")),
+    )
+    .about(cwd.display().to_string()))
 }
 
 fn check_size(size: Size) -> Result<Size> {
@@ -225,7 +249,7 @@ fn check_size(size: Size) -> Result<Size> {
         return Ok(size);
     }
     Err(Error::invalid(
-        format!("a terminal of {} x {} is not possible", size.columns, size.rows),
+        format!("{} x {} is not a valid terminal size", size.columns, size.rows),
         "use 20 to 1000 columns and 5 to 500 rows",
     ))
 }
@@ -233,24 +257,24 @@ fn check_size(size: Size) -> Result<Size> {
 fn check_prompt(request: &SpawnRequest) -> Result<()> {
     match &request.prompt {
         Some(prompt) if prompt.len() > PROMPT_MAX => Err(Error::invalid(
-            format!("the prompt has {} bytes, and {PROMPT_MAX} are the limit", prompt.len()),
-            "put the text into a file in the working folder and name the file in the prompt",
+            format!("the prompt has {} bytes, and the limit is {PROMPT_MAX}", prompt.len()),
+            "put the text into a file in the working directory and refer to it in the prompt",
         )),
         None if request.mode == Mode::Exec && request.args.is_empty() => Err(Error::invalid(
-            "an exec run needs a prompt",
+            "exec mode needs a prompt",
             "give one, or start the agent in interactive mode",
         )),
         _ => Ok(()),
     }
 }
 
-/// Lisa's own variables are set by Lisa: a caller's would lift its limits or claim another session.
+/// Only Lisa sets Lisa's own variables: a caller's could lift its limits or impersonate another session.
 fn check_env(request: &SpawnRequest) -> Result<()> {
     let mut texts = request.args.iter().chain(&request.model).chain(request.env.values());
     if texts.any(|text| text.contains('\0')) {
         return Err(Error::invalid(
-            "an argument or a variable contains a NUL, which no program can be given",
-            "leave it out; a prompt may contain any character",
+            "an argument or a variable contains a NUL character, which cannot be passed to a program",
+            "remove it; only a prompt may contain any character",
         ));
     }
     match request
@@ -259,62 +283,67 @@ fn check_env(request: &SpawnRequest) -> Result<()> {
         .find(|name| name.starts_with("LISA_") || name.is_empty() || name.contains(['=', '\0']))
     {
         Some(name) => Err(Error::invalid(
-            format!("`{}` can not be set for a session", printable(name)),
-            "leave it out; variables that begin with LISA_ are Lisa's own",
-        )),
+            format!("`{}` cannot be set for a session", printable(name)),
+            "remove it; variables that start with LISA_ are reserved",
+        )
+        .about(name)),
         None => Ok(()),
     }
 }
 
-/// The folder to work in, made absolute and canonical.
-pub fn working_folder(given: Option<&str>, caller: &Path) -> Result<PathBuf> {
+/// The working directory, absolute and canonical.
+pub fn working_dir(given: Option<&str>, caller: &Path) -> Result<PathBuf> {
     let path = given.map_or_else(|| caller.to_owned(), |given| caller.join(given));
     let invalid = |what: &str| {
         Err(Error::new(
             Kind::InvalidCwd,
-            format!("the working folder {} {what}", printable(&path.display().to_string())),
-            "give a folder that exists",
-        ))
+            format!("the working directory {} {what}", printable(&path.display().to_string())),
+            "give a directory that exists",
+        )
+        .about(given.unwrap_or_default()))
     };
     match std::fs::canonicalize(&path) {
         Ok(path) if path.is_dir() => Ok(path),
-        Ok(_) => invalid("is not a folder"),
+        Ok(_) => invalid("is not a directory"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => invalid("does not exist"),
-        Err(error) => invalid(&format!("can not be used: {error}")),
+        Err(error) => invalid(&format!("cannot be used: {error}")),
     }
 }
 
-/// The agent's program on the caller's own search path. A profile without a name runs what the caller gives.
-fn find_program(launch: &Launch, request: &SpawnRequest, asker: Asker<'_>) -> Result<PathBuf> {
-    let path = request.env.get("PATH").map(OsString::from).or_else(|| asker.env.get("PATH").cloned());
+/// The agent's program on the caller's PATH. A profile without a program runs what the caller gives.
+fn find_program(launch: &Launch, request: &SpawnRequest, requester: Requester<'_>) -> Result<PathBuf> {
+    let path = request.env.get("PATH").map(OsString::from).or_else(|| requester.env.get("PATH").cloned());
     let names: Vec<&str> = if launch.executable.names.is_empty() {
         let first = request.args.first().ok_or_else(|| {
             Error::invalid(
                 format!("`{}` needs a command to run", request.agent),
-                "give the command as arguments",
+                "pass the command as arguments",
             )
+            .about(&request.agent)
         })?;
         vec![first]
     } else {
         launch.executable.names.iter().map(String::as_str).collect()
     };
-    let beside = |name: &&str| asker.beside.map(|folder| folder.join(name)).filter(|path| runs(path));
-    let found = names.iter().find_map(|name| which(name, path.as_ref(), asker.cwd));
+    let beside = |name: &&str| requester.beside.map(|dir| dir.join(name)).filter(|path| runs(path));
+    let found = names.iter().find_map(|name| which(name, path.as_ref(), requester.cwd));
     found.or_else(|| names.iter().find_map(beside)).ok_or_else(|| {
         Error::new(
             Kind::AgentMissing,
-            format!("`{}` is not installed, or not on PATH", names.join("` or `")),
+            format!("`{}` is not installed or not on PATH", names.join("` or `")),
             launch.executable.install.clone(),
         )
+        .about(names[0])
+        .about(&request.agent)
     })
 }
 
-/// Looks a program up as a shell would.
+/// Finds a program as a shell would.
 pub fn which(name: &str, path: Option<&OsString>, cwd: &Path) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(cwd.join(name)).filter(|path| runs(path));
     }
-    std::env::split_paths(path?).map(|folder| cwd.join(folder).join(name)).find(|path| runs(path))
+    std::env::split_paths(path?).map(|dir| cwd.join(dir).join(name)).find(|path| runs(path))
 }
 
 fn runs(path: &Path) -> bool {
@@ -345,8 +374,8 @@ pub fn host() -> String {
 pub fn unknown_agent(given: &str, known: &[String]) -> Error {
     let near = near_matches(given, known);
     let hint = match near.first() {
-        Some(near) => format!("did you mean {near}? Known are {}", known.join(", ")),
-        None => format!("known are {}", known.join(", ")),
+        Some(near) => format!("did you mean {near}? Known agents: {}", known.join(", ")),
+        None => format!("known agents: {}", known.join(", ")),
     };
-    Error::new(Kind::UnknownAgent, format!("there is no agent `{}`", printable(given)), hint)
+    Error::new(Kind::UnknownAgent, format!("there is no agent `{}`", printable(given)), hint).about(given)
 }

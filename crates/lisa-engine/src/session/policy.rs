@@ -1,13 +1,13 @@
-//! What may be decided without asking anybody: given at a spawn, applied by the agent's own hook.
+//! Permission policies: given at a spawn, applied by the agent's own hook.
 //!
-//! The hook must answer within milliseconds, so what it needs is written beside the session when it is started.
+//! The hook must answer within milliseconds, so its data is written next to the session when the session starts.
 
-use super::{Folder, files::fits};
+use super::{SessionDir, files::fits};
 use crate::{
     api::{PermissionPolicy, SpawnRequest},
+    classify::profile::launch::{Decide, Launch},
     disk,
     error::{Error, Kind, Result, printable},
-    profile::launch::{Decide, Launch},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,21 +15,21 @@ use std::path::Path;
 
 const FILE: &str = "policy.json";
 
-/// What the hook reads.
+/// The file that the hook reads.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     policy: PermissionPolicy,
     decide: Decide,
 }
 
-/// What the policy decided.
+/// A decision of the policy.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether it allowed.
     pub allowed: bool,
     /// The tool.
     pub tool: String,
-    /// What the tool is to do.
+    /// The tool's command or file.
     pub subject: String,
     /// The pattern that decided.
     pub pattern: String,
@@ -37,42 +37,44 @@ pub struct Decision {
     pub answer: String,
 }
 
-/// Checks that a policy makes sense and that the agent can follow it.
+/// Validates a policy, and that the agent supports it.
 pub fn check(request: &SpawnRequest, launch: &Launch) -> Result<()> {
     let Some(policy) = &request.policy else { return Ok(()) };
     if launch.decide.is_none() || launch.settings.is_none() {
         return Err(Error::new(
             Kind::NotOffered,
-            format!("`{}` has no way to decide permissions without keys", request.agent),
-            "leave the policy out and answer its prompts, or use the agent's own permission settings",
-        ));
+            format!("`{}` cannot apply a policy: it has no hook that decides permissions", request.agent),
+            "remove the policy and answer its prompts, or use the agent's own permission settings",
+        )
+        .about(&request.agent));
     }
     let bad = policy.allow.iter().chain(&policy.deny).find(|pattern| parse(pattern).is_none());
     match bad {
         Some(bad) => Err(Error::invalid(
-            format!("`{}` is no pattern", printable(bad)),
-            "write a tool's name (Read), or a tool and a pattern: Bash(git status*)",
-        )),
+            format!("`{}` is not a valid pattern", printable(bad)),
+            "give a tool's name (Read), or a tool with a pattern: Bash(git status*)",
+        )
+        .about(bad)),
         None => Ok(()),
     }
 }
 
-/// Writes down what the session's hook needs; takes away what an earlier run had.
-pub fn write(folder: &Folder, launch: &Launch, policy: Option<&PermissionPolicy>) -> Result<()> {
-    let path = folder.file(FILE);
+/// Writes what the session's hook needs; removes the file of an earlier run.
+pub fn write(dir: &SessionDir, launch: &Launch, policy: Option<&PermissionPolicy>) -> Result<()> {
+    let path = dir.file(FILE);
     let (Some(policy), Some(decide)) = (policy, &launch.decide) else {
         let _ = std::fs::remove_file(&path);
         return Ok(());
     };
     let written = Written { policy: policy.clone(), decide: decide.clone() };
     let text = serde_json::to_vec(&written)
-        .map_err(|error| Error::invalid(format!("the policy can not be written: {error}"), "report this"))?;
+        .map_err(|error| Error::invalid(format!("the policy cannot be written: {error}"), "report this"))?;
     disk::write_atomic(&path, &text)
 }
 
-/// What the policy of a session says to a hook's payload; `None` where it is to be asked.
-pub fn decide(folder: &Path, payload: &Value) -> Option<Decision> {
-    let bytes = disk::read(&folder.join(FILE)).ok()??;
+/// What the policy of a session says about a hook's payload; `None` means ask.
+pub fn decide(dir: &Path, payload: &Value) -> Option<Decision> {
+    let bytes = disk::read(&dir.join(FILE)).ok()??;
     let Written { policy, decide } = serde_json::from_slice(&bytes).ok()?;
     judge(&policy, &decide, payload)
 }
@@ -102,11 +104,11 @@ fn parse(pattern: &str) -> Option<(&str, Option<&str>)> {
     named.then_some((tool, subject))
 }
 
-/// What begins, ends or redirects a command of its own.
+/// Characters that start, end or redirect a shell command.
 const SHELL_SIGNS: &[char] = &['&', '|', ';', '<', '>', '`', '\n', '\r'];
 
-/// Whether a pattern allows this. Its stars stand for plain text only: a command that chains another, or a path that
-/// climbs out of its folder, is not what a pattern for a beginning means to allow.
+/// Whether a pattern allows this. A `*` only matches plain text: a pattern for the start of a command isn't meant to
+/// allow another command chained to it, or a path that climbs out of its directory.
 fn allows(pattern: &str, tool: &str, subject: &str) -> bool {
     let plain = |gap: &str| {
         !gap.contains(SHELL_SIGNS) && !gap.contains("$(") && !gap.split('/').any(|part| part == "..")
@@ -115,7 +117,7 @@ fn allows(pattern: &str, tool: &str, subject: &str) -> bool {
     parse(pattern).is_some_and(|(wanted, rest)| fits(tool, wanted) && rest.is_none_or(whole))
 }
 
-/// Whether a pattern denies this: as a whole, or any command that it chains.
+/// Whether a pattern denies this, as a whole or any command that it chains.
 fn denies(pattern: &str, tool: &str, subject: &str) -> bool {
     let parts = || subject.split(SHELL_SIGNS).flat_map(|part| part.split("$("));
     let any = |wanted: &str| {
@@ -125,7 +127,7 @@ fn denies(pattern: &str, tool: &str, subject: &str) -> bool {
     parse(pattern).is_some_and(|(wanted, rest)| fits(tool, wanted) && rest.is_none_or(any))
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text that passes.
+/// Whether text matches a pattern in which `*` matches any text that passes the check.
 fn fits_with(text: &str, pattern: &str, passes: &dyn Fn(&str) -> bool) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return text == pattern };
     let Some(tail) = text.strip_prefix(head) else { return false };

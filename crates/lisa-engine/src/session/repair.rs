@@ -1,60 +1,60 @@
-//! Repairing a session whose metadata is damaged or gone while its agent lives on in tmux.
+//! Repairs a session whose metadata is malformed or missing while its agent is still running in tmux.
 //!
-//! The pane carries the run's id, and the agent's process the variables that it was started with. What they say is
-//! written down again; what only the lost file knew (a tag, a policy, how to trust) is gone, and said to be.
+//! The pane carries the run's id, and the agent's process has the variables that it was started with; the metadata is
+//! rebuilt from those. What only the lost file contained (a tag, a policy, whether to trust) is gone, and `rebuilt`
+//! says so.
 
-use super::{Folder, Meta, SCHEMA, Store, names, plan};
+use super::{Meta, SCHEMA, SessionDir, Store, names, plan};
 use crate::{
-    api::Size,
+    api::{Size, words::Mode},
+    classify::{observation::At, profile::FALLBACK},
     disk,
     error::{Kind, Result},
-    observation::{At, Mode},
     process::{self, Identity},
-    profile::FALLBACK,
     tmux::{Tmux, pane::PaneRow},
 };
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// Rebuilds the metadata of a session that cannot be read, from its pane if it has one; says what it is now. A session
-/// that can be read, or that a newer Lisa has written, is left alone.
+/// Rebuilds the metadata of a session from its pane, if it has one, and returns it. Leaves a session alone whose
+/// metadata is fine or was written by a newer Lisa.
 pub fn repair(tmux: &Tmux, store: &Store, name: &str) -> Result<Option<Meta>> {
-    let Some(folder) = store.folder(name) else { return Ok(None) };
-    let damaged = match folder.meta() {
+    let Some(dir) = store.dir(name) else { return Ok(None) };
+    let damaged = match dir.meta() {
         Ok(Some(_)) => return Ok(None),
         Ok(None) => false,
-        Err(error) if error.kind() == Kind::CorruptFile && !is_newer(&folder) => true,
+        Err(error) if error.kind() == Kind::CorruptFile && !is_newer(&dir) => true,
         Err(error) => return Err(error),
     };
-    // A person may have given it another name in tmux.
+    // A person may have renamed it in tmux.
     let is_it =
         |row: &PaneRow| row.session == name || started_with(row, "LISA_SESSION").as_deref() == Some(name);
     let row = tmux.panes(false)?.into_iter().filter(|row| !row.run_id.is_empty()).find(is_it);
     let meta = match &row {
         Some(row) => rebuilt(tmux, name, row)?,
-        None if damaged => without_pane(&folder, name),
+        None if damaged => without_pane(&dir, name),
         None => return Ok(None),
     };
-    // Its directory may have been moved away: it is made again, so that the session can be read and ended.
-    disk::private_dir(folder.path())?;
-    keep_damaged(&folder);
-    folder.write_meta(&meta)?;
-    tracing::warn!(session = name, damaged, alive = row.is_some(), "its metadata was lost and is rebuilt");
+    // Its directory may have been moved away. Create it again, so that the session can be read and ended.
+    disk::private_dir(dir.path())?;
+    keep_damaged(&dir);
+    dir.write_meta(&meta)?;
+    tracing::warn!(session = name, damaged, alive = row.is_some(), "metadata was lost and is rebuilt");
     Ok(Some(meta))
 }
 
-/// Whether the metadata is not damaged but of a later version.
-fn is_newer(folder: &Folder) -> bool {
-    let bytes = disk::read(&folder.file("meta.json")).ok().flatten().unwrap_or_default();
+/// Whether the metadata isn't malformed but of a newer version.
+fn is_newer(dir: &SessionDir) -> bool {
+    let bytes = disk::read(&dir.file("meta.json")).ok().flatten().unwrap_or_default();
     let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
     value.get("schema").and_then(serde_json::Value::as_u64).is_some_and(|schema| schema > u64::from(SCHEMA))
 }
 
-/// The damaged file stays beside the new one, for whoever wants to know what happened.
-fn keep_damaged(folder: &Folder) {
-    let _ = std::fs::rename(folder.file("meta.json"), folder.file("meta.damaged.json"));
+/// Keeps the malformed file next to the new one, for whoever wants to know what happened.
+fn keep_damaged(dir: &SessionDir) {
+    let _ = std::fs::rename(dir.file("meta.json"), dir.file("meta.damaged.json"));
 }
 
-/// A variable that the pane's process was started with; `None` where that cannot be read, as of one that has ended.
+/// A variable that the pane's process was started with; `None` if it can't be read, for example after it ended.
 fn started_with(row: &PaneRow, variable: &str) -> Option<String> {
     process::variable(row.pane.pid, variable)
 }
@@ -83,9 +83,9 @@ fn rebuilt(tmux: &Tmux, name: &str, row: &PaneRow) -> Result<Meta> {
     })
 }
 
-/// What is left of a session that has no pane: its name, and what its state says of the run.
-fn without_pane(folder: &Folder, name: &str) -> Meta {
-    let bytes = disk::read(&folder.file("state.json")).ok().flatten().unwrap_or_default();
+/// What is known of a session without a pane: its name, and the run in its state file.
+fn without_pane(dir: &SessionDir, name: &str) -> Meta {
+    let bytes = disk::read(&dir.file("state.json")).ok().flatten().unwrap_or_default();
     let state: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let run_id = state.get("run_id").and_then(serde_json::Value::as_str).map(str::to_owned);
     let run_id = run_id.unwrap_or_else(|| uuid::Uuid::new_v4().simple().to_string());

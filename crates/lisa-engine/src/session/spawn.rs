@@ -1,20 +1,20 @@
-//! Starting a session: all of it, or nothing.
+//! Starts a session: completely or not at all.
 
 use super::{
-    Folder, Store,
+    SessionDir, Store,
     end::Processes,
-    find::Sighting,
-    plan::{Places, Plan},
+    files::{PathContext, locate},
+    find::SessionSnapshot,
+    orders::{self, Spec},
+    plan::{Plan, SessionPaths},
 };
 use crate::{
-    api::SpawnRequest,
+    api::{SpawnRequest, words::Mode},
+    classify::profile::launch::{Launch, PromptWay, Template},
     config::Config,
     disk,
     error::{Error, Kind, Result},
-    helper::launch::{self, Spec},
-    observation::Mode,
     process::{self, Identity},
-    profile::launch::{Launch, PromptWay, Template},
     tmux::{
         Cmd, Tmux,
         pane::{self, PaneRow},
@@ -26,97 +26,103 @@ use std::{
     time::Duration,
 };
 
-/// How long a process may hold the right to claim a place.
+/// How long a process may hold the claim lock.
 const CLAIM_LIMIT: Duration = Duration::from_secs(10);
 
 /// A session that was started.
 #[derive(Debug)]
 pub struct Started {
-    /// Its folder.
-    pub folder: Folder,
-    /// What is known of it.
+    /// Its directory.
+    pub dir: SessionDir,
+    /// Its metadata.
     pub meta: super::Meta,
-    /// Its pane, as it was made.
+    /// Its pane, as created.
     pub row: PaneRow,
     /// A prompt that still has to be pasted.
     pub paste: Option<String>,
 }
 
-/// What a start needs beside its plan.
+/// What a start needs besides its plan.
 #[derive(Debug, Clone, Copy)]
-pub struct Means<'a> {
-    /// What was asked for.
+pub struct SpawnContext<'a> {
+    /// The request.
     pub request: &'a SpawnRequest,
     /// How the agent is started.
     pub launch: &'a Launch,
-    /// The way to start it: interactive, exec or resume.
+    /// How to start it: interactive, exec or resume.
     pub template: &'a Template,
-    /// Lisa's own helper commands.
+    /// The command line of Lisa's own helper.
     pub helper: &'a [String],
-    /// The server.
+    /// The tmux server.
     pub tmux: &'a Tmux,
 }
 
-/// Starts what was planned as a new session.
-pub fn spawn(plan: Plan, means: Means<'_>, store: &Store, config: &Config) -> Result<Started> {
-    let folder = claim(&plan.meta.name, means.tmux, store, config)?;
-    start(plan, means, folder, true)
+/// Starts a planned session.
+pub fn spawn(plan: Plan, context: SpawnContext<'_>, store: &Store, config: &Config) -> Result<Started> {
+    let dir = claim(&plan.meta.name, context.tmux, store, config)?;
+    start(plan, context, dir, true)
 }
 
-/// Starts what was planned in the folder of a session that has ended, in place of its corpse. Where that fails, the
-/// session is what it was: one that has ended.
+/// Starts a planned session in the directory of one that has ended, replacing its dead pane. If that fails, the
+/// session stays ended.
 pub fn respawn(
     plan: Plan,
-    means: Means<'_>,
-    ended: &Sighting,
+    context: SpawnContext<'_>,
+    ended: &SessionSnapshot,
     store: &Store,
     config: &Config,
 ) -> Result<Started> {
     let lock = store.claim_lock(CLAIM_LIMIT)?;
-    check_limit(means.tmux, store, config)?;
+    check_limit(context.tmux, store, config)?;
     // Processes of its group may live on, and so may the agent of a server that is gone.
-    super::end::stop(ended, Processes::Force, means.tmux)?;
+    super::end::stop(ended, Processes::Force, context.tmux)?;
     for old in ["done", "heartbeat", "output.txt"] {
-        let _ = std::fs::remove_file(ended.folder.file(old));
+        let _ = std::fs::remove_file(ended.dir.file(old));
     }
-    // From here on it holds its place as one that is being started.
-    ended.folder.write_meta(&plan.meta)?;
+    // A killed agent leaves its state file behind. One in the session's own directory would be taken for the new run's.
+    let here = PathContext { meta: &ended.meta, dir: ended.dir.path(), pid: None, session_id: None };
+    let native = context.launch.files.native.as_deref().and_then(|path| locate(path, here));
+    if let Some(native) = native.filter(|path| path.starts_with(ended.dir.path())) {
+        let _ = std::fs::remove_file(native);
+    }
+    // From here on it counts as a session that is being started.
+    ended.dir.write_meta(&plan.meta)?;
     drop(lock);
-    start(plan, means, ended.folder.clone(), false).inspect_err(|_| {
-        let _ = ended.folder.write_meta(&ended.meta);
+    start(plan, context, ended.dir.clone(), false).inspect_err(|_| {
+        let _ = ended.dir.write_meta(&ended.meta);
     })
 }
 
-/// Ends a session that was just started, and removes what was made for it.
-pub fn take_back(started: &Started, tmux: &Tmux) -> Result<()> {
-    let session = started.sighting();
+/// Ends a session that was just started, and removes what was created for it.
+pub fn discard(started: &Started, tmux: &Tmux) -> Result<()> {
+    let session = started.snapshot();
     super::end::stop(&session, Processes::Force, tmux)?;
-    session.folder.remove()
+    session.dir.remove()
 }
 
 impl Started {
-    /// The session as it was when its pane was made.
-    pub fn sighting(&self) -> Sighting {
-        Sighting { folder: self.folder.clone(), meta: self.meta.clone(), pane: Some(self.row.clone()) }
+    /// The session as it was when its pane was created.
+    pub fn snapshot(&self) -> SessionSnapshot {
+        SessionSnapshot { dir: self.dir.clone(), meta: self.meta.clone(), pane: Some(self.row.clone()) }
     }
 }
 
-fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<Started> {
-    let Means { request, launch, template, helper, tmux } = means;
-    // From here on everything that was made is taken back unless the whole succeeds.
-    let mut undo = Undo { folder: new.then(|| folder.clone()), tmux, session: None, asked: None };
-    folder.write_meta(&plan.meta)?;
-    let mut places = Places { folder: folder.path().display().to_string(), settings: None };
+fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) -> Result<Started> {
+    let SpawnContext { request, launch, template, helper, tmux } = context;
+    // From here on everything that was created is undone unless the whole start succeeds.
+    let mut rollback = Rollback { dir: new.then(|| dir.clone()), tmux, session: None, asked: None };
+    dir.write_meta(&plan.meta)?;
+    let mut paths = SessionPaths { dir: dir.path().display().to_string(), settings: None };
     if let Some(settings) = &launch.settings {
-        let path = folder.file(&settings.file);
-        disk::write_atomic(&path, settings.render(&hook_command(helper, &folder)).as_bytes())?;
-        places.settings = Some(path.display().to_string());
+        let path = dir.file(&settings.file);
+        disk::write_atomic(&path, settings.render(&hook_command(helper, &dir)).as_bytes())?;
+        paths.settings = Some(path.display().to_string());
     }
-    super::policy::write(&folder, launch, request.policy.as_ref())?;
-    plan.fill(request, template, launch, &places);
+    super::policy::write(&dir, launch, request.policy.as_ref())?;
+    plan.fill(request, template, launch, &paths);
     let stdin = match &plan.prompt {
         Some((PromptWay::Stdin, prompt)) => {
-            let path = folder.file("prompt");
+            let path = dir.file("prompt");
             disk::write_atomic(&path, prompt.as_bytes())?;
             Some(path)
         }
@@ -129,33 +135,33 @@ fn start(mut plan: Plan, means: Means<'_>, folder: Folder, new: bool) -> Result<
         stdin,
         nofile: process::own_descriptor_limit(),
     };
-    let fifo = folder.file("orders");
-    launch::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
-    // From here on tmux may have the session, also if it could not say so.
-    undo.asked = Some(plan.meta.run_id.clone());
-    let made = new_session(&plan, helper, &fifo, &folder, tmux)?;
-    let Made { row, terminal } = made;
+    let fifo = dir.file("orders");
+    orders::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
+    // From here on tmux may have the session, even if it couldn't say so.
+    rollback.asked = Some(plan.meta.run_id.clone());
+    let made = new_session(&plan, helper, &fifo, &dir, tmux)?;
+    let NewPane { row, terminal } = made;
     let pid = row.pane.pid;
-    undo.session = Some((row.session_id.clone(), pid));
-    if let Err(error) = launch::feed(&fifo, &spec, Identity::of(pid)) {
+    rollback.session = Some((row.session_id.clone(), pid));
+    if let Err(error) = orders::feed(&fifo, &spec, Identity::of(pid)) {
         return Err(not_launched(tmux, &row.pane_id, &error.to_string()));
     }
     plan.meta.pane = Identity::of(pid);
     plan.meta.pane_id = Some(row.pane_id.clone());
     plan.meta.terminal = Some(terminal);
     plan.meta.server = Identity::of(row.server_pid);
-    // A folder that is gone by now was killed by somebody while it was being made.
-    folder.write_meta(&plan.meta)?;
-    (undo.folder, undo.session, undo.asked) = (None, None, None);
+    // If the directory is gone by now, somebody killed the session while it was being started (race).
+    dir.write_meta(&plan.meta)?;
+    (rollback.dir, rollback.session, rollback.asked) = (None, None, None);
     let paste = match plan.prompt {
         Some((PromptWay::Paste, prompt)) => Some(prompt),
         _ => None,
     };
-    Ok(Started { folder, meta: plan.meta, row, paste })
+    Ok(Started { dir, meta: plan.meta, row, paste })
 }
 
-/// Claims a name and a place under the limit. The lock is held only while places are counted.
-fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<Folder> {
+/// Claims a name and a place under the session limit. The lock is only held while sessions are counted.
+fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<SessionDir> {
     let _lock = store.claim_lock(CLAIM_LIMIT)?;
     check_limit(tmux, store, config)?;
     store.claim(name)
@@ -163,7 +169,7 @@ fn claim(name: &str, tmux: &Tmux, store: &Store, config: &Config) -> Result<Fold
 
 fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
     let limit = config.max_sessions as usize;
-    // There are never more live sessions than directories: only near the limit must each be looked at.
+    // There are never more live sessions than directories, so their state matters only near the limit.
     if store.names()?.len() < limit {
         return Ok(());
     }
@@ -173,18 +179,18 @@ fn check_limit(tmux: &Tmux, store: &Store, config: &Config) -> Result<()> {
     }
     Err(Error::new(
         Kind::SessionLimit,
-        format!("{live} sessions are alive, and the limit is {}", config.max_sessions),
+        format!("{live} sessions are running, and the limit is {}", config.max_sessions),
         "kill some, or raise LISA_MAX_SESSIONS (or max_sessions in config.toml)",
     ))
 }
 
-/// What tmux says of a session that it has just made, and how that is read.
-struct Made {
+/// What tmux reports about a new session, and its parser.
+struct NewPane {
     row: PaneRow,
     terminal: PathBuf,
 }
 
-impl Made {
+impl NewPane {
     fn format() -> String {
         format!("#{{pane_tty}}\t{}", pane::format(false))
     }
@@ -196,7 +202,13 @@ impl Made {
     }
 }
 
-fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmux: &Tmux) -> Result<Made> {
+fn new_session(
+    plan: &Plan,
+    helper: &[String],
+    fifo: &Path,
+    dir: &SessionDir,
+    tmux: &Tmux,
+) -> Result<NewPane> {
     let meta = &plan.meta;
     let mut new = Cmd::new("new-session").args(["-d", "-s"]);
     new = new
@@ -205,22 +217,22 @@ fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmu
         .arg(meta.size.columns.to_string())
         .arg("-y")
         .arg(meta.size.rows.to_string())
-        // Where a person's own windows of that session begin.
+        // Where a person's own windows in that session start.
         .arg("-c")
         .arg(meta.cwd.display().to_string().replace('#', "##"));
     new = helper.iter().fold(new, |new, word| new.arg(word));
     let fifo = fifo.display().to_string();
     new = match meta.mode {
         Mode::Interactive => new.arg("launch").arg(fifo),
-        Mode::Exec => new.arg("run").arg(fifo).arg(folder.path().display().to_string()).arg(&meta.run_id),
+        Mode::Exec => new.arg("run").arg(fifo).arg(dir.path().display().to_string()).arg(&meta.run_id),
     };
     let target = format!("={}:", meta.name);
-    // An option of the pane: it goes where the pane goes, and no other pane has it.
+    // An option of the pane: it moves with the pane, and no other pane has it.
     let mark = Cmd::new("set-option").args(["-p", "-t", &target, "@lisa_run"]).arg(&meta.run_id);
-    let made = Cmd::new("list-panes").args(["-t", &target, "-F"]).arg(Made::format());
+    let made = Cmd::new("list-panes").args(["-t", &target, "-F"]).arg(NewPane::format());
     let mut commands = vec![new, mark, made];
     if meta.mode == Mode::Exec {
-        let log = shell_line(helper, &["log", &folder.file("output.txt").display().to_string()]);
+        let log = shell_line(helper, &["log", &dir.file("output.txt").display().to_string()]);
         commands.push(
             Cmd::new("pipe-pane").args(["-O", "-t", &target]).arg(escape_format(&format!("exec {log}"))),
         );
@@ -229,7 +241,7 @@ fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmu
         if why.contains("duplicate session") {
             Error::new(
                 Kind::NameTaken,
-                format!("tmux has a session `{}` that has no folder", meta.name),
+                format!("tmux has a session `{}` without a directory", meta.name),
                 "run `lisa cleanup`, or choose another name",
             )
         } else {
@@ -241,23 +253,23 @@ fn new_session(plan: &Plan, helper: &[String], fifo: &Path, folder: &Folder, tmu
         }
     })?;
     let text = String::from_utf8_lossy(&printed).into_owned();
-    Made::read(&text).ok_or_else(|| {
+    NewPane::read(&text).ok_or_else(|| {
         Error::new(
             Kind::TmuxFailed,
-            format!("tmux answered `{}` to the start of a session", text.trim_end()),
+            format!("tmux printed `{}` when it started a session", text.trim_end()),
             "run `lisa doctor`",
         )
     })
 }
 
-/// The pane did not take its orders: what it shows says why.
+/// The pane didn't take its orders; its screen says why.
 fn not_launched(tmux: &Tmux, pane: &str, why: &str) -> Error {
     let screen = tmux.screens(&[pane], false).ok().and_then(|mut screens| screens.pop()).and_then(Reply::ok);
     let shown = screen.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).unwrap_or_default();
     Error::new(
         Kind::LaunchFailed,
         format!("the agent was not started: {why}{}{shown}", if shown.is_empty() { "" } else { ": " }),
-        "check that the program runs by itself in that folder; `lisa doctor` checks the rest",
+        "check that the program runs on its own in that directory; `lisa doctor` checks the rest",
     )
 }
 
@@ -282,8 +294,8 @@ fn session_environment(plan: &Plan) -> Vec<(OsString, OsString)> {
 }
 
 /// The command line that an agent's hooks run.
-fn hook_command(helper: &[String], folder: &Folder) -> String {
-    shell_line(helper, &["hook", &folder.path().display().to_string()])
+fn hook_command(helper: &[String], dir: &SessionDir) -> String {
+    shell_line(helper, &["hook", &dir.path().display().to_string()])
 }
 
 fn shell_line(helper: &[String], words: &[&str]) -> String {
@@ -299,21 +311,21 @@ fn shell_quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// tmux expands formats and times in the command of a pipe; a path must come out of that unchanged.
+/// tmux expands formats and times in a pipe's command; this protects a path from it.
 fn escape_format(text: &str) -> String {
     text.replace('#', "##").replace('%', "%%")
 }
 
-/// Takes back what a spawn has made so far, unless it is told that all went well.
-struct Undo<'a> {
-    folder: Option<Folder>,
+/// Undoes what a spawn has created so far, unless it is told that all went well.
+struct Rollback<'a> {
+    dir: Option<SessionDir>,
     tmux: &'a Tmux,
     session: Option<(String, u32)>,
-    /// The run that tmux was asked to make a session for.
+    /// The run that tmux was asked to create a session for.
     asked: Option<String>,
 }
 
-impl Undo<'_> {
+impl Rollback<'_> {
     /// Ends the session, if tmux has it.
     fn end_session(&mut self) -> Result<()> {
         let Some(run) = self.asked.take() else { return Ok(()) };
@@ -332,15 +344,15 @@ impl Undo<'_> {
     }
 }
 
-impl Drop for Undo<'_> {
+impl Drop for Rollback<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.end_session() {
-            // What cannot be ended must be found: its directory stays.
-            tracing::warn!(%error, "a session whose start failed is left behind");
+            // If it can't be ended it must be findable, so its directory stays.
+            tracing::warn!(%error, "could not clean up a session whose start failed");
             return;
         }
-        if let Some(folder) = self.folder.take() {
-            let _ = folder.remove();
+        if let Some(dir) = self.dir.take() {
+            let _ = dir.remove();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The folders of all sessions: `sessions/<name>/` below the state folder.
+//! The directories of all sessions: `sessions/<name>/` in the state directory.
 
 use super::{Meta, SCHEMA, names};
 use crate::{
@@ -13,42 +13,45 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How the folder of a session that is being removed is called; no session's name begins like this.
+/// Prefix for the directory of a session that is being removed; no session's name starts like this.
 const ASIDE: &str = ".gone-";
 
-/// All session folders of a user.
+/// For how many turns the last message is kept in a file of its own.
+const TURN_TEXTS: u64 = 100;
+
+/// All session directories of a user.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
     read: Arc<Cache<Meta>>,
 }
 
-/// A session's folder as it was found: with its metadata, or with why that can not be read.
+/// A session's directory with its metadata, or with the error if that can't be read.
 #[derive(Debug)]
 pub struct Stored {
     /// The session's name.
     pub name: String,
-    /// Its folder and metadata.
-    pub found: Result<(Folder, Meta)>,
+    /// Its directory and metadata.
+    pub found: Result<(SessionDir, Meta)>,
 }
 
-/// Which sessions matter, and which have ended so long ago that they are to be removed.
+/// Which sessions to keep, and which ended so long ago that they can be removed.
 #[derive(Debug)]
 pub struct Kept {
-    /// Names of those that matter, sorted.
+    /// Names of those to keep, sorted.
     pub names: Vec<String>,
-    /// The others, newest first.
+    /// Names of the others, newest first.
     pub older: Vec<String>,
 }
 
-/// The folder of one session.
+/// The directory of one session.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub struct SessionDir {
     path: PathBuf,
 }
 
 impl Store {
-    /// The store below a state folder; makes what is missing and refuses what can not be trusted.
+    /// The store in a state directory; creates what is missing and rejects what can't be trusted.
     pub fn open(state_dir: &Path) -> Result<Self> {
         Self::open_again(state_dir, &Arc::default())
     }
@@ -65,28 +68,30 @@ impl Store {
         self.root.join("sessions")
     }
 
-    /// Taken while a place is claimed, so that two processes never take the last one together.
+    /// Held while a place is claimed, so that two processes can't both take the last one (race).
     pub fn claim_lock(&self, limit: Duration) -> Result<Lock> {
         Lock::take(&self.root.join("claim.lock"), limit)
     }
 
-    /// The folder of a session, whether it exists or not. `None` for a string that can not be a name.
-    pub fn folder(&self, name: &str) -> Option<Folder> {
-        names::plausible(name).then(|| Folder { path: self.sessions().join(name) })
+    /// The directory of a session, whether it exists or not. `None` if the string can't be a name.
+    pub fn dir(&self, name: &str) -> Option<SessionDir> {
+        names::plausible(name).then(|| SessionDir { path: self.sessions().join(name) })
     }
 
-    /// Claims a name by making its folder.
-    pub fn claim(&self, name: &str) -> Result<Folder> {
-        let folder =
-            self.folder(name).ok_or_else(|| Error::invalid("that can not be a name", "choose another"))?;
-        match fs::DirBuilder::new().mode_private().create(&folder.path) {
-            Ok(()) => Ok(folder),
+    /// Claims a name by creating its directory.
+    pub fn claim(&self, name: &str) -> Result<SessionDir> {
+        let dir = self
+            .dir(name)
+            .ok_or_else(|| Error::invalid("this is not a valid session name", "choose another one"))?;
+        match fs::DirBuilder::new().mode_private().create(&dir.path) {
+            Ok(()) => Ok(dir),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Error::new(
                 Kind::NameTaken,
-                format!("there is a session `{name}` already"),
+                format!("a session `{name}` already exists"),
                 "choose another name, or kill that session first",
-            )),
-            Err(error) => Err(Error::io("make", &folder.path, &error)),
+            )
+            .about(name)),
+            Err(error) => Err(Error::io("make", &dir.path, &error)),
         }
     }
 
@@ -103,8 +108,8 @@ impl Store {
         Ok(names)
     }
 
-    /// The sessions that matter: those that are `live`, and the newest `keep` of the others. A directory is as old as the
-    /// last change in it. Nothing is read of the rest, however many there are.
+    /// Splits sessions into those to keep (the `live` ones and the newest `keep` others) and the rest. The age of a
+    /// directory is that of its last change. Reads nothing of the rest, however many there are.
     pub fn kept(&self, live: &HashSet<String>, keep: usize) -> Result<Kept> {
         let names = self.names()?;
         let (mut kept, others): (Vec<String>, Vec<String>) =
@@ -119,12 +124,12 @@ impl Store {
         Ok(Kept { names: kept, older: others.collect() })
     }
 
-    /// When something last changed in a session's directory; `None` where that is not known.
+    /// When something last changed in a session's directory; `None` if unknown.
     pub fn changed(&self, name: &str) -> Option<SystemTime> {
         fs::metadata(self.sessions().join(name)).and_then(|found| found.modified()).ok()
     }
 
-    /// Removes what a process that was killed while it removed sessions has left; says how many folders those were.
+    /// Removes what a killed process left while it was removing sessions; returns how many directories those were.
     pub fn sweep(&self) -> Result<usize> {
         let sessions = self.sessions();
         let entries = fs::read_dir(&sessions).map_err(|error| Error::io("list", &sessions, &error))?;
@@ -132,14 +137,14 @@ impl Store {
         Ok(left.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count())
     }
 
-    /// What is known of a session; `None` where there is none.
-    pub fn load(&self, name: &str) -> Result<Option<(Folder, Meta)>> {
-        let Some(folder) = self.folder(name) else { return Ok(None) };
-        let meta = self.read.read(&folder.file("meta.json"), || folder.meta())?;
-        Ok(meta.map(|meta| (folder, meta)))
+    /// The directory and metadata of a session; `None` if there is none.
+    pub fn load(&self, name: &str) -> Result<Option<(SessionDir, Meta)>> {
+        let Some(dir) = self.dir(name) else { return Ok(None) };
+        let meta = self.read.read(&dir.file("meta.json"), || dir.meta())?;
+        Ok(meta.map(|meta| (dir, meta)))
     }
 
-    /// What is known of every session.
+    /// Directory and metadata of every session.
     pub fn load_all(&self) -> Result<Vec<Stored>> {
         let loaded = self.names()?.into_iter().filter_map(|name| {
             let found = self.load(&name).transpose()?;
@@ -149,23 +154,39 @@ impl Store {
     }
 }
 
-impl Folder {
-    /// A session's folder by its path, where that is one.
+impl SessionDir {
+    /// The directory at a path, if it is one of a session.
     pub fn at(path: &Path) -> Option<Self> {
         path.is_dir().then(|| Self { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file in it.
+    /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// What is known of the session; `None` where the folder or its metadata is not there (yet).
+    /// The file with the last message of a turn, if that is too long for an event.
+    pub fn turn_text(&self, turn: u64) -> PathBuf {
+        self.path.join("turns").join(format!("{turn}.txt"))
+    }
+
+    /// Writes the last message of a turn, and removes the one of a turn long ago.
+    pub fn write_turn_text(&self, turn: u64, text: &str) -> Result<()> {
+        disk::private_dir(&self.path.join("turns"))?;
+        disk::write_atomic(&self.turn_text(turn), text.as_bytes())?;
+        if let Some(old) = turn.checked_sub(TURN_TEXTS) {
+            // That file may never have existed.
+            let _ = fs::remove_file(self.turn_text(old));
+        }
+        Ok(())
+    }
+
+    /// Reads the metadata; `None` if the directory or its metadata doesn't exist (yet).
     pub fn meta(&self) -> Result<Option<Meta>> {
         match disk::check_private_dir(&self.path) {
             Ok(()) => {}
@@ -174,13 +195,13 @@ impl Folder {
         }
         let path = self.file("meta.json");
         let damaged = |why: String| {
-            let hint = "kill the session to remove it; its conversation is the agent's own and stays";
-            Error::new(Kind::CorruptFile, format!("{} is damaged: {why}", path.display()), hint)
+            let hint = "kill the session to remove it; the agent keeps its conversation";
+            Error::new(Kind::CorruptFile, format!("{} is malformed: {why}", path.display()), hint)
         };
         let bytes = match disk::open_read(&path).and_then(|mut file| read_all(&mut file)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            // A pipe, a directory or a link in its place.
+            // There is a pipe, a directory or a link in its place.
             Err(error) if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) => {
                 return Err(damaged(error.to_string()));
             }
@@ -197,26 +218,25 @@ impl Folder {
         Ok(Some(meta))
     }
 
-    /// Writes what is known of the session.
+    /// Writes the metadata.
     pub fn write_meta(&self, meta: &Meta) -> Result<()> {
-        let text = serde_json::to_vec_pretty(meta).map_err(|error| {
-            Error::invalid(format!("metadata can not be written: {error}"), "report this")
-        })?;
+        let text = serde_json::to_vec_pretty(meta)
+            .map_err(|error| Error::invalid(format!("metadata cannot be written: {error}"), "report this"))?;
         disk::write_atomic(&self.file("meta.json"), &text)
     }
 
-    /// Taken while the session's state is judged and written.
+    /// Held while the session's state is judged and written.
     pub fn lock(&self, limit: Duration) -> Result<Lock> {
         Lock::take(&self.file("lock"), limit)
     }
 
-    /// Removes the folder and everything in it; one that is gone already is fine. It is moved away first, in one step:
-    /// a look that is under way elsewhere may be writing into it, and would fill it again while it is being emptied.
+    /// Removes the directory and everything in it, if it still exists. It is renamed first, atomically: a concurrent
+    /// look may be writing into it and would refill it while it is being emptied (race).
     pub fn remove(&self) -> Result<()> {
         let io = |error: io::Error| Error::io("remove", &self.path, &error);
         let aside = self.path.with_file_name(format!("{ASIDE}{}", uuid::Uuid::new_v4().simple()));
         match fs::rename(&self.path, &aside) {
-            // A cleanup may be sweeping it away at the same time.
+            // A cleanup may be removing it at the same time.
             Ok(()) => match fs::remove_dir_all(&aside) {
                 Err(error) if aside.exists() => Err(io(error)),
                 _ => Ok(()),
@@ -233,7 +253,7 @@ fn read_all(file: &mut fs::File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Folders that nobody else can enter.
+/// Directories that nobody else can enter.
 trait Private {
     fn mode_private(&mut self) -> &mut Self;
 }

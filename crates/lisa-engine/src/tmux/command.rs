@@ -1,4 +1,4 @@
-//! A tmux command as a list of words, and the two ways to write it down.
+//! A tmux command as a list of words, in the two notations that tmux takes.
 
 /// One tmux command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,12 +7,12 @@ pub struct Cmd(Vec<Word>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Word {
     Text(String),
-    /// Commands as one argument, as `if-shell` takes them.
+    /// Commands as a single argument, as `if-shell` takes them.
     List(Vec<Cmd>),
 }
 
 impl Cmd {
-    /// A command without arguments yet.
+    /// A command without arguments.
     pub fn new(name: &str) -> Self {
         Self(vec![Word::Text(name.to_owned())])
     }
@@ -31,14 +31,14 @@ impl Cmd {
         self
     }
 
-    /// Adds commands as one argument.
+    /// Adds commands as a single argument.
     #[must_use]
     pub fn list(mut self, commands: &[Cmd]) -> Self {
         self.0.push(Word::List(commands.to_vec()));
         self
     }
 
-    /// The command's own name.
+    /// The command's name.
     pub fn name(&self) -> &str {
         match self.0.first() {
             Some(Word::Text(name)) => name,
@@ -46,7 +46,7 @@ impl Cmd {
         }
     }
 
-    /// The command as arguments of a `tmux` process: only a trailing `;` means something there.
+    /// The command as arguments of a `tmux` process; only a trailing `;` is special there.
     pub(super) fn to_argv(&self) -> Vec<String> {
         self.0
             .iter()
@@ -74,13 +74,13 @@ impl Cmd {
     }
 }
 
-/// Commands as one line of text, for control mode or as an argument of another command.
+/// Commands as one line of text, for an argument of another command.
 pub(super) fn line(commands: &[Cmd]) -> String {
     commands.iter().map(Cmd::to_text).collect::<Vec<_>>().join(" ; ")
 }
 
-/// A word that tmux's parser reads back unchanged. Inside single quotes nothing is special but the quote itself and
-/// a newline, which would end the command.
+/// Quotes a word for tmux's parser. Inside single quotes only the quote itself and a newline (which would end the
+/// command) are special.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=:@%,./+".contains(c);
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with(['%', '~']) {

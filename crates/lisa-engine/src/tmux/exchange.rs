@@ -1,7 +1,7 @@
-//! Command lists as one exchange with the server, and their replies told apart.
+//! Runs command lists in one exchange with the server and splits their replies.
 //!
-//! The replies of a batch are separated by a mark that is printed between them; it is made anew for every batch, so that
-//! no screen can contain it.
+//! Batched replies are separated by a marker that `display-message` prints between them. It is random per batch, so no
+//! screen can contain it.
 
 use super::{
     Cmd, Reply, Tmux, timeout_error,
@@ -10,17 +10,17 @@ use super::{
 use crate::error::{Error, Kind, Result};
 use std::{process::Command, sync::atomic::Ordering};
 
-/// A message to the server holds 16 KiB; a batch is split well below that.
+/// A message to the server holds 16 KiB; batches are split well below that.
 const BATCH_BYTES: usize = 12_000;
 
-/// Runs commands one after the other; one that fails does not keep the rest from running.
+/// Runs commands one after the other; a failed command doesn't stop the rest.
 pub(super) fn call(tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
     let mut replies = Vec::with_capacity(commands.len());
     let mut rest = commands;
     while !rest.is_empty() {
         let batch = batch_length(rest);
         let Some(mut got) = call_batch(tmux, &rest[..batch])? else { return Ok(None) };
-        // tmux drops what follows a command that failed: go on behind it.
+        // tmux drops the commands after a failed one: continue after it.
         let done = got.len();
         replies.append(&mut got);
         rest = &rest[done..];
@@ -28,13 +28,12 @@ pub(super) fn call(tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> 
     Ok(Some(replies))
 }
 
-/// Runs commands as one list that nothing comes between; the first that fails ends it. `input` is what a command reads
-/// from `-`.
+/// Runs commands as one atomic list; the first failure ends it. `input` is what a command reads from `-`.
 pub(super) fn call_atomic(tmux: &Tmux, commands: &[Cmd], input: &[u8]) -> Result<Option<Reply>> {
     Ok(run(tmux, &join(commands.iter()), input)?.map(reply))
 }
 
-/// Runs commands as one list with a `tmux` process that starts the server if need be.
+/// Runs commands as one list with a `tmux` process, which starts the server if necessary.
 pub(super) fn call_starting(tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Reply>> {
     let words = join(commands.iter());
     Ok(fork(tmux, tmux.command_starting(), &words, &[])?.map(reply))
@@ -56,7 +55,7 @@ fn call_batch(tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
         if complaint.is_empty() {
             return Err(Error::new(
                 Kind::TmuxFailed,
-                format!("tmux stopped in the middle of `{}`", failed.name()),
+                format!("tmux stopped while running `{}`", failed.name()),
                 "run `lisa doctor`",
             ));
         }
@@ -65,7 +64,7 @@ fn call_batch(tmux: &Tmux, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
     Ok(Some(replies))
 }
 
-/// One exchange; `None` where no server runs.
+/// One exchange; `None` if no server is running.
 fn run(tmux: &Tmux, words: &[String], input: &[u8]) -> Result<Option<Printed>> {
     if words.iter().map(|word| word.len() + 1).sum::<usize>() > WORDS_MAX {
         return Ok(Some(Printed { stderr: b"command too long".to_vec(), ..Printed::default() }));
@@ -93,7 +92,7 @@ fn fork(tmux: &Tmux, mut process: Command, words: &[String], input: &[u8]) -> Re
     Ok(Some(Printed { success: output.status.success(), stdout: output.stdout, stderr: output.stderr }))
 }
 
-/// Whether tmux says that there is no server. A socket that cannot be used for another reason says nothing of the kind.
+/// Whether tmux's error means that no server is running. Other problems with the socket don't count.
 fn means_no_server(stderr: &str) -> bool {
     let absent = ["(No such file or directory)", "(Connection refused)"];
     let unconnected = stderr.contains("error connecting to") && absent.iter().any(|why| stderr.contains(why));
@@ -101,7 +100,7 @@ fn means_no_server(stderr: &str) -> bool {
         || ["no server running", "server exited", "lost server"].iter().any(|phrase| stderr.contains(phrase))
 }
 
-/// What was printed before each mark. What stands before one need not end its last line.
+/// Splits output at each marker. The text before a marker may lack its final newline.
 pub(crate) fn split(stdout: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     let mut rest = stdout;

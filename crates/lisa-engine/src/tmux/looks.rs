@@ -1,8 +1,8 @@
-//! Panes with what they show, many of them in one exchange.
+//! Snapshots of many panes (their fields and screens) in one exchange.
 //!
-//! A capture prints one line for each row of its pane, and the fields say how many rows that are, so captures follow each
-//! other without anything between them: a mark behind each would cost as much as the fields of all panes. What does not
-//! add up is asked for again with marks.
+//! A capture prints one line per row of its pane, and the fields contain the number of rows. So captures can follow
+//! each other without separators; a marker after each would cost as much as the fields of all panes. If the line
+//! counts don't add up, the panes are read again with markers.
 
 use super::{
     Capture, Cmd, REAP_ATTEMPTS, Reply, Tmux,
@@ -17,58 +17,58 @@ use std::{
     sync::atomic::Ordering,
 };
 
-/// One pane listed by its id costs about as much as this many in a list of all panes.
+/// Listing one pane by its id costs about as much as this many panes in a list of all.
 const ONE_COSTS: usize = 3;
-/// How many panes are looked at in one exchange: its commands must fit one message, whether panes are listed one by one
+/// How many panes fit into one exchange: its commands must fit into one message, whether panes are listed one by one
 /// or all together.
 const CHUNK: usize = 32;
 const CHUNK_ALL: usize = 400;
 
-/// How much of a pane a look takes.
+/// How much of a pane to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Its fields only.
+    /// Only its fields.
     Nothing,
-    /// Its fields and its screen with colours.
+    /// Its fields, and its screen with colours.
     Screen,
 }
 
 impl Shown {
-    /// Asking tmux for the program in front costs a third of all fields: where processes tell it themselves, it is not
-    /// asked.
+    /// Whether to ask tmux for the foreground program, which costs a third of all fields. Not needed where `/proc`
+    /// tells.
     pub(crate) fn with_command(self) -> bool {
         self == Self::Screen && !crate::process::TELLS_FOREGROUND
     }
 }
 
-/// One pane, looked at.
+/// A snapshot of one pane.
 #[derive(Debug, Clone)]
-pub struct PaneLook {
-    /// Its fields; `None` where it is gone.
+pub struct PaneSnapshot {
+    /// Its fields; `None` if the pane is gone.
     pub row: Option<PaneRow>,
-    /// What it shows, where that was asked for.
+    /// Its screen, if it was asked for.
     pub screen: Reply,
 }
 
 impl Tmux {
-    /// A pane by its id; `None` where it is gone.
+    /// A pane by its id; `None` if it is gone.
     pub fn pane(&self, id: &str) -> Result<Option<PaneRow>> {
-        Ok(self.looks(&[id], Shown::Nothing)?.pop().and_then(|look| look.row))
+        Ok(self.pane_snapshots(&[id], Shown::Nothing)?.pop().and_then(|look| look.row))
     }
 
-    /// Panes by their ids, each with what it shows.
-    pub fn looks(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
-        let mut looks = self.looks_once(ids, shown)?;
+    /// Snapshots of panes, by their ids.
+    pub fn pane_snapshots(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneSnapshot>> {
+        let mut looks = self.snapshots_once(ids, shown)?;
         for attempt in 0..REAP_ATTEMPTS {
-            if !self.remind_of_unreaped(looks.iter().filter_map(|look| look.row.as_ref()), attempt) {
+            if !self.resend_sigchld(looks.iter().filter_map(|look| look.row.as_ref()), attempt) {
                 break;
             }
-            looks = self.looks_once(ids, shown)?;
+            looks = self.snapshots_once(ids, shown)?;
         }
         Ok(looks)
     }
 
-    fn looks_once(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
+    fn snapshots_once(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneSnapshot>> {
         let mut looks = Vec::with_capacity(ids.len());
         let all = ids.len() > 1 && ids.len() * ONE_COSTS > self.panes_seen.load(Ordering::Relaxed);
         for chunk in ids.chunks(if all { CHUNK_ALL } else { CHUNK }) {
@@ -78,21 +78,21 @@ impl Tmux {
             };
             looks.extend(match unmarked {
                 Some(looks) => looks,
-                None => self.those_there(chunk, all, shown)?,
+                None => self.snapshots_of_existing(chunk, all, shown)?,
             });
         }
         Ok(looks)
     }
 
-    /// The same where some of the panes may be gone, as those of a server that died are: tmux drops everything behind a
-    /// command that names one, so they are left out.
-    fn those_there(&self, ids: &[&str], all: bool, shown: Shown) -> Result<Vec<PaneLook>> {
+    /// Like `snapshots_once`, for when some of the panes may be gone, for example after their server died. tmux drops all
+    /// commands after one that names a missing pane, so missing panes are filtered out first.
+    fn snapshots_of_existing(&self, ids: &[&str], all: bool, shown: Shown) -> Result<Vec<PaneSnapshot>> {
         let list = Cmd::new("list-panes").args(["-a", "-F", "#{pane_id}"]);
         let listed = call(self, std::slice::from_ref(&list))?.and_then(|mut replies| replies.pop()?.ok());
         let listed = String::from_utf8(listed.unwrap_or_default()).unwrap_or_default();
         let listed: HashSet<&str> = listed.lines().collect();
         let there: Vec<&str> = ids.iter().copied().filter(|id| listed.contains(id)).collect();
-        let gone = || PaneLook { row: None, screen: Err("there is no such pane".to_owned()) };
+        let gone = || PaneSnapshot { row: None, screen: Err("there is no such pane".to_owned()) };
         if there.is_empty() {
             return Ok(ids.iter().map(|_| gone()).collect());
         }
@@ -104,30 +104,32 @@ impl Tmux {
             Some(found) => found,
             None => self.marked(&there, shown)?,
         };
-        let mut found: HashMap<&str, PaneLook> = there.iter().copied().zip(found).collect();
+        let mut found: HashMap<&str, PaneSnapshot> = there.iter().copied().zip(found).collect();
         Ok(ids.iter().map(|id| found.remove(id).unwrap_or_else(gone)).collect())
     }
 
-    /// One list of commands whose output is told apart by its lines: the fields of `all` panes or of these, then what
-    /// these show. `None` where that is not possible, as with a pane that is gone.
-    fn unmarked(&self, ids: &[&str], all: bool, shown: Shown) -> Result<Option<Vec<PaneLook>>> {
+    /// One command list whose output is split by line counts: the fields of `all` panes or of these, then their
+    /// screens. `None` if that isn't possible, for example because a pane is gone.
+    fn unmarked(&self, ids: &[&str], all: bool, shown: Shown) -> Result<Option<Vec<PaneSnapshot>>> {
         let mut commands = match all {
             true => vec![list_all(shown)],
             false => ids.iter().map(|id| list_one(id, shown)).collect(),
         };
-        // The end of the fields, where nobody knows how many panes there are.
+        // A marker for the end of the fields, if the number of panes isn't known.
         let mark = all.then(|| uuid::Uuid::new_v4().simple().to_string());
         commands.extend(mark.as_ref().map(|mark| Cmd::new("display-message").arg("-p").arg(mark)));
         if shown == Shown::Screen {
             commands.extend(ids.iter().map(|id| capture(id)));
         }
         let Some(reply) = call_atomic(self, &commands, &[])? else {
-            let gone = || PaneLook { row: None, screen: no_server() };
+            let gone = || PaneSnapshot { row: None, screen: no_server() };
             return Ok(Some(ids.iter().map(|_| gone()).collect()));
         };
         let Ok(output) = reply else { return Ok(None) };
         let Some((looks, panes)) = take(&output, ids, mark.as_deref(), shown) else {
-            tracing::warn!("tmux captures other rows than a pane has; captures are marked from now on");
+            tracing::warn!(
+                "tmux captures a different number of rows than a pane has; using markers from now on"
+            );
             self.marks.store(true, Ordering::Relaxed);
             return Ok(None);
         };
@@ -137,8 +139,8 @@ impl Tmux {
         Ok(Some(looks))
     }
 
-    /// The same with a mark behind each command: one that fails does not keep the rest from being answered.
-    fn marked(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneLook>> {
+    /// The same with a marker after each command, so that a failed command doesn't stop the rest.
+    fn marked(&self, ids: &[&str], shown: Shown) -> Result<Vec<PaneSnapshot>> {
         let each = if shown == Shown::Screen { 2 } else { 1 };
         let commands: Vec<Cmd> =
             ids.iter().flat_map(|id| [list_one(id, shown), capture(id)].into_iter().take(each)).collect();
@@ -147,7 +149,7 @@ impl Tmux {
             let listed = replies.next().and_then(Reply::ok).unwrap_or_default();
             let rows = pane::parse(&listed, shown.with_command()).unwrap_or_default();
             let screen = (each == 2).then(|| replies.next()).flatten().unwrap_or_else(no_server);
-            PaneLook {
+            PaneSnapshot {
                 row: rows.into_iter().find(|row| row.pane_id == **id),
                 screen: screen.map(without_blank_end),
             }
@@ -156,7 +158,8 @@ impl Tmux {
     }
 }
 
-/// The fields of one pane. Not by `display-message`, which tmux 3.4 puts backslashes into. The window may have been split.
+/// The fields of one pane. Uses `list-panes` because `display-message` of tmux 3.4 adds backslashes. Filters by pane
+/// id, because a person may have split the window.
 fn list_one(id: &str, shown: Shown) -> Cmd {
     let itself = format!("#{{==:#{{pane_id}},{id}}}");
     let list = Cmd::new("list-panes").args(["-t", id, "-f"]).arg(itself);
@@ -171,14 +174,14 @@ fn capture(id: &str) -> Cmd {
     Capture { pane: id, ansi: true, history: 0 }.command()
 }
 
-/// Takes output apart: the fields, then as many lines for each pane as it has rows. Says also how many panes were listed.
-/// `None` where that does not add up.
+/// Splits output into the fields and, for each pane, as many lines as it has rows. Also returns how many panes were
+/// listed. `None` if that doesn't add up.
 pub(crate) fn take(
     output: &[u8],
     ids: &[&str],
     mark: Option<&str>,
     shown: Shown,
-) -> Option<(Vec<PaneLook>, usize)> {
+) -> Option<(Vec<PaneSnapshot>, usize)> {
     let mut lines = Lines { rest: output };
     let fields = match mark {
         None => lines.take(ids.len())?,
@@ -194,12 +197,12 @@ pub(crate) fn take(
             Shown::Nothing => no_server(),
             Shown::Screen => Ok(without_blank_end(lines.take(row.pane.size.1.into())?.to_vec())),
         };
-        looks.push(PaneLook { row: Some(row), screen });
+        looks.push(PaneSnapshot { row: Some(row), screen });
     }
     lines.rest.is_empty().then_some((looks, listed))
 }
 
-/// Whole lines, taken from the front.
+/// Takes whole lines from the front.
 struct Lines<'a> {
     rest: &'a [u8],
 }
@@ -215,7 +218,7 @@ impl<'a> Lines<'a> {
         Some(taken)
     }
 
-    /// Takes the lines before the one that is the mark, and drops that.
+    /// Takes the lines before the marker line, and drops the marker.
     fn take_until(&mut self, mark: &[u8]) -> Option<&'a [u8]> {
         let whole = self.rest;
         loop {
@@ -232,7 +235,7 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    /// A line of fields as tmux prints it, for a pane of so many rows.
+    /// A line of fields as tmux prints it, for a pane with this many rows.
     fn fields(id: u32, rows: u32) -> String {
         let words =
             format!("s\t$1\t@1\t%{id}\trun\t7\t0\t\t\t8\t0\t0\t1\t0\t0\t0\t1700000000\t80\t{rows}\t0");

@@ -1,18 +1,20 @@
-//! The door to tmux: the only code that starts `tmux` or talks to a server.
+//! The only code that starts `tmux` or talks to a server.
 //!
-//! A [`Tmux`] stands for one private server. Every call is one short exchange over the server's socket ([`wire`]), the
-//! same for a process that looks once and for one that stays: nothing is kept open, no client ever attaches, and nothing
-//! of Lisa's is left on the server when a process dies. Only starting the server takes a `tmux` process.
+//! A [`Tmux`] represents one private server. Every call is one short exchange over the server's socket ([`wire`]), for
+//! one-shot commands and long-lived processes alike. Nothing is kept open, no client ever attaches, and a killed Lisa
+//! process leaves nothing on the server. Only starting the server takes a `tmux` process.
 //!
-//! What the door guards against, because tmux does not:
-//! - a control client that is attaching when anything is told to it takes a server before 3.7 down (tmux 4980, 5004):
-//!   there are none;
-//! - a name that is a prefix of another hits the other: targets are `=name` or ids, never bare names;
-//! - a paste into a dead pane kills a server before 3.4, and a key can meet another screen than the one that was looked
-//!   at: whatever is typed is guarded in the same command list ([`typing`]);
-//! - a lost SIGCHLD leaves an exit status empty (Debian's build, with libutempter): the server is told to look again;
-//! - a server without file descriptors hangs every client: its limit is raised, every exchange has a time-out;
-//! - a server that was ended but lingers (a client of somebody's holds it) keeps the socket's name: [`server`] ends it.
+//! Workarounds for problems of tmux:
+//! - Before 3.7, a server crashes if it sends a notification while a control client attaches (tmux issues 4980, 5004).
+//!   Lisa uses no control clients.
+//! - A name that is a prefix of another one can hit the wrong target. Targets are `=name` or ids, never bare names.
+//! - Before 3.4, a paste into a dead pane crashes the server. Also, a dialog may open between a snapshot and a key
+//!   press (race). Everything typed is guarded in the same command list ([`typing`]).
+//! - Debian's build loses SIGCHLDs (its libutempter ignores them for a moment), which leaves exit statuses empty. Lisa
+//!   sends the server another SIGCHLD.
+//! - A server without free file descriptors hangs every client. Lisa raises its limit, and every exchange has a
+//!   timeout.
+//! - A server that was ended but still has an attached client keeps its socket. [`server`] kills it.
 
 pub mod pane;
 
@@ -25,14 +27,14 @@ mod version;
 pub(crate) mod wire;
 
 pub use command::Cmd;
-pub use looks::{PaneLook, Shown};
+pub use looks::{PaneSnapshot, Shown};
 pub use typing::{Guard, Typed};
 pub use version::{MINIMUM, Version};
 
 use crate::{
+    classify::observation::At,
     config::{Environment, Socket},
     error::{Error, Kind, Result},
-    observation::At,
 };
 use pane::PaneRow;
 use std::{
@@ -45,19 +47,19 @@ use std::{
     time::Duration,
 };
 
-/// How long any one exchange with tmux may take.
+/// Timeout of any one exchange with tmux.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The longest path that fits a socket address.
+/// The longest path that fits into a socket address.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// How often a pane that is dead without a status is asked again; the pauses double.
+/// How often to ask again about a dead pane without an exit status (backoff: the delay doubles).
 const REAP_ATTEMPTS: u32 = 8;
 
-/// What one command printed, or what tmux said against it.
+/// The output of one command, or tmux's error message.
 pub type Reply = std::result::Result<Vec<u8>, String>;
 
-/// One private tmux server, and how to talk to it.
+/// A private tmux server.
 #[derive(Debug)]
 pub struct Tmux {
     socket: Socket,
@@ -65,18 +67,18 @@ pub struct Tmux {
     search_path: OsString,
     timeout: Duration,
     new_enough: OnceLock<()>,
-    /// Whether the server speaks another protocol, so that every call takes a `tmux` process.
+    /// Whether the server speaks another protocol version, so that every call has to fork `tmux`.
     forks: AtomicBool,
-    /// Whether captures have another number of rows than their panes, so that each is marked.
+    /// Whether captures have a different number of rows than their panes, so that they need markers.
     marks: AtomicBool,
-    /// Whether this process has given the server its options.
+    /// Whether this process has set the server's options.
     prepared: AtomicBool,
-    /// How many panes there were when all were listed last.
+    /// How many panes the last list of all panes had.
     panes_seen: AtomicUsize,
 }
 
 impl Tmux {
-    /// The server on a socket. Nothing is started and nothing is asked.
+    /// The server on a socket. Starts nothing and asks nothing.
     pub fn new(socket: Socket, env: &Environment) -> Result<Self> {
         let tmux = Self {
             env: server_environment(env),
@@ -93,45 +95,45 @@ impl Tmux {
         Ok(tmux)
     }
 
-    /// The same server, asked through a `tmux` process for every call, as one that speaks another protocol would be.
+    /// The same server, but every call forks `tmux`, as for a server with another protocol version.
     #[must_use]
     pub fn by_forks(self) -> Self {
         Self { forks: AtomicBool::new(true), ..self }
     }
 
-    /// Runs commands one after the other; one that fails does not keep the rest from running.
+    /// Runs commands one after the other; a failed command doesn't stop the rest.
     ///
     /// `Ok(None)` means that no server is running.
     pub fn call(&self, commands: &[Cmd]) -> Result<Option<Vec<Reply>>> {
         exchange::call(self, commands)
     }
 
-    /// Runs commands as one list that nothing can come between; the first that fails ends it.
+    /// Runs commands as one atomic list; the first failure ends it.
     ///
-    /// Returns what they printed, joined. `Ok(None)` means that no server is running.
+    /// Returns their joined output. `Ok(None)` means that no server is running.
     pub fn call_atomic(&self, commands: &[Cmd]) -> Result<Option<Reply>> {
         exchange::call_atomic(self, commands, &[])
     }
 
-    /// Every pane of the server; empty when none is running.
+    /// Every pane of the server; empty if no server is running.
     ///
-    /// A pane that is dead without a status has not been reaped: the server is told to look again, so that the
-    /// status is known within a second.
+    /// tmux hasn't reaped a pane that is dead without an exit status. The server is then reminded, so that the status
+    /// is known within a second.
     pub fn panes(&self, with_command: bool) -> Result<Vec<PaneRow>> {
         let list = Cmd::new("list-panes").arg("-a").arg("-F").arg(pane::format(with_command));
         let mut found = Vec::new();
         for attempt in 0..REAP_ATTEMPTS {
             let Some(replies) = self.call(std::slice::from_ref(&list))? else { return Ok(Vec::new()) };
             found = pane::parse(&listed(&list, replies)?, with_command)?;
-            if !self.remind_of_unreaped(found.iter(), attempt) {
+            if !self.resend_sigchld(found.iter(), attempt) {
                 break;
             }
         }
         Ok(found)
     }
 
-    /// The ids of all panes, each with whether it had output since a second or its program has ended. The server
-    /// compares, so that a thousand silent panes cost a few milliseconds. Empty when no server is running.
+    /// The ids of all panes, each with whether it had output since that second or its program has ended. The server
+    /// does the comparison, so a thousand silent panes cost a few milliseconds. Empty if no server is running.
     pub fn panes_moved(&self, since_second: i64) -> Result<Vec<(String, bool)>> {
         let moved = format!("#{{||:#{{pane_dead}},#{{e|>=:#{{window_activity}},{since_second}}}}}");
         let list = Cmd::new("list-panes").args(["-a", "-F"]).arg(format!("#{{pane_id}} {moved}"));
@@ -142,7 +144,7 @@ impl Tmux {
         Ok(rows.map(|(pane, moved)| (pane.to_owned(), moved == "1")).collect())
     }
 
-    /// Where a pane is, and since when.
+    /// The terminal, start time and working directory of a pane.
     pub fn place(&self, pane: &str) -> Result<Place> {
         let itself = format!("#{{==:#{{pane_id}},{pane}}}");
         let list = Cmd::new("list-panes").args(["-t", pane, "-f"]).arg(itself);
@@ -157,25 +159,25 @@ impl Tmux {
         Ok(Place { terminal, created, cwd: next().map(PathBuf::from) })
     }
 
-    /// Tells the server that a child may have ended, where a row says that it has not heard how; says whether to ask
-    /// again. The first time at once: the server hears of it before it comes to the next question.
-    fn remind_of_unreaped<'a>(&self, mut rows: impl Iterator<Item = &'a PaneRow>, attempt: u32) -> bool {
+    /// Sends the server a SIGCHLD if a row shows a dead pane without an exit status; returns whether to ask again. The
+    /// first retry is immediate: the server handles the signal before the next command.
+    fn resend_sigchld<'a>(&self, mut rows: impl Iterator<Item = &'a PaneRow>, attempt: u32) -> bool {
         let Some(row) = rows.find(|row| row.pane.dead && !row.pane.reaped()) else { return false };
-        remind_of_children(row.server_pid);
+        send_sigchld(row.server_pid);
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1 << attempt));
         }
         true
     }
 
-    /// The visible screens of panes, in the order given: plain, or with colours and other escapes.
+    /// The visible screens of panes, in the given order: plain, or with colours and other escape sequences.
     pub fn screens(&self, panes: &[&str], ansi: bool) -> Result<Vec<Reply>> {
         let captures: Vec<Capture<'_>> =
             panes.iter().map(|pane| Capture { pane, ansi, history: 0 }).collect();
         self.captures(&captures)
     }
 
-    /// What panes show, in the order given.
+    /// Captures of panes, in the given order.
     pub fn captures(&self, captures: &[Capture<'_>]) -> Result<Vec<Reply>> {
         let commands: Vec<Cmd> = captures.iter().map(Capture::command).collect();
         if commands.is_empty() {
@@ -187,7 +189,7 @@ impl Tmux {
         Ok(replies.into_iter().map(|reply| reply.map(without_blank_end)).collect())
     }
 
-    /// Changes how long any one exchange may take.
+    /// Sets the timeout of an exchange.
     pub fn set_timeout(&mut self, limit: Duration) {
         self.timeout = limit;
     }
@@ -206,7 +208,7 @@ impl Tmux {
         })
     }
 
-    /// Asks once: a tmux that is new enough does not become older.
+    /// Checks only once: a tmux that is new enough doesn't become older.
     fn check_version(&self) -> Result<()> {
         if self.new_enough.get().is_some() {
             return Ok(());
@@ -223,7 +225,7 @@ impl Tmux {
         ))
     }
 
-    /// The command line that attaches a terminal to a session, for a person or the foreground of a shell.
+    /// The command line that attaches a terminal to a session, for a person.
     pub fn attach_command(&self, session: &str) -> Vec<OsString> {
         let mut argv: Vec<OsString> = vec!["tmux".into(), "-u".into()];
         argv.extend(self.socket_arguments());
@@ -232,7 +234,7 @@ impl Tmux {
         argv
     }
 
-    /// Where the server's socket is.
+    /// The path of the server's socket.
     pub fn socket_path(&self) -> PathBuf {
         match &self.socket {
             Socket::Path(path) => path.clone(),
@@ -259,14 +261,15 @@ impl Tmux {
         ))
     }
 
-    /// `tmux` for the private server, which is not started: a look never has an effect.
+    /// A `tmux` process for the private server that never starts the server: queries have no side effects.
     fn command(&self) -> std::process::Command {
         let mut command = self.command_starting();
         command.arg("-N");
         command
     }
 
-    /// `tmux` for the private server, with a clean environment: whatever starts the server leaks into every pane.
+    /// A `tmux` process for the private server, with a clean environment: the environment that starts the server leaks
+    /// into every pane.
     fn command_starting(&self) -> std::process::Command {
         let mut command = std::process::Command::new(self.program());
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v))).current_dir("/");
@@ -274,10 +277,10 @@ impl Tmux {
         command
     }
 
-    /// The caller's tmux, not the one of this process's own search path.
+    /// The caller's tmux, from the caller's PATH, not from the PATH of this process.
     fn program(&self) -> PathBuf {
         std::env::split_paths(&self.search_path)
-            .map(|folder| folder.join("tmux"))
+            .map(|dir| dir.join("tmux"))
             .find(|path| path.is_file())
             .unwrap_or_else(|| PathBuf::from("/nonexistent/tmux"))
     }
@@ -288,7 +291,7 @@ impl Tmux {
             Ok(None) => Err(timeout_error(self.timeout)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Error::new(
                 Kind::TmuxMissing,
-                "tmux is not installed, or not on PATH",
+                "tmux is not installed or not on PATH",
                 "install it: `apt-get install tmux`, `dnf install tmux` or `brew install tmux`",
             )),
             Err(error) => Err(Error::io("run", Path::new("tmux"), &error)),
@@ -296,25 +299,25 @@ impl Tmux {
     }
 }
 
-/// Where a pane is, and since when.
+/// The terminal, start time and working directory of a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Its terminal.
     pub terminal: Option<PathBuf>,
-    /// When its session was made.
+    /// When its session was created.
     pub created: At,
-    /// The directory that its program is in.
+    /// The working directory of its program.
     pub cwd: Option<PathBuf>,
 }
 
-/// One pane to capture.
+/// What to capture of a pane.
 #[derive(Debug, Clone, Copy)]
 pub struct Capture<'a> {
     /// The pane's id.
     pub pane: &'a str,
-    /// Whether colours and other escapes are kept.
+    /// Whether to keep colours and other escape sequences.
     pub ansi: bool,
-    /// Lines of history above the screen.
+    /// How many lines of scrollback to include.
     pub history: u32,
 }
 
@@ -331,20 +334,20 @@ impl Capture<'_> {
     }
 }
 
-/// What a capture gives where no server runs.
+/// The result of a capture if no server is running.
 fn no_server() -> Reply {
     Err("no server running".to_owned())
 }
 
-/// A screen without the blank rows at its end, which say nothing. tmux 3.7 keeps tabs where older ones print the spaces
-/// that they stand for; columns must be the same everywhere.
+/// Cuts off the blank rows at the end of a screen, and expands tabs: tmux 3.7 keeps tabs where older versions print
+/// spaces, and columns must be the same everywhere.
 pub(crate) fn without_blank_end(mut screen: Vec<u8>) -> Vec<u8> {
     screen.truncate(screen.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1));
-    if screen.contains(&b'\t') { crate::text::expand_tabs(&screen) } else { screen }
+    if screen.contains(&b'\t') { crate::classify::text::expand_tabs(&screen) } else { screen }
 }
 
-/// What a list of all panes has printed. A server without a session has nothing that the list could begin with, and says
-/// so.
+/// The output of a list of all panes. A server without sessions has no target for the list and reports an error; that
+/// is an empty list.
 fn listed(list: &Cmd, replies: Vec<Reply>) -> Result<Vec<u8>> {
     match replies.into_iter().next() {
         Some(Ok(bytes)) => Ok(bytes),
@@ -354,9 +357,9 @@ fn listed(list: &Cmd, replies: Vec<Reply>) -> Result<Vec<u8>> {
     }
 }
 
-/// Tells the server that a child may have ended. Debian's build loses the signal of many of them: libutempter, which it
-/// calls when a pane closes, ignores children for that time.
-pub(crate) fn remind_of_children(server: u32) {
+/// Sends the server a SIGCHLD. Debian's build of tmux loses many of them: it calls libutempter when a pane closes,
+/// which ignores SIGCHLD meanwhile.
+pub(crate) fn send_sigchld(server: u32) {
     use rustix::process::{Pid, Signal, kill_process};
     if let Some(pid) = i32::try_from(server).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::CHILD);
@@ -366,8 +369,8 @@ pub(crate) fn remind_of_children(server: u32) {
 fn refused(command: &Cmd, why: &str) -> Error {
     Error::new(
         Kind::TmuxFailed,
-        format!("tmux refused `{}`: {why}", command.name()),
-        "run `lisa doctor`, and look at the server with `tmux -L lisa list-sessions`",
+        format!("tmux rejected `{}`: {why}", command.name()),
+        "run `lisa doctor`, or inspect the server with `tmux -L lisa list-sessions`",
     )
 }
 

@@ -1,12 +1,12 @@
-//! One row of `list-panes`: the fields that are asked for, and how they are read back.
+//! One row of `list-panes`: the fields to ask for, and parsing them.
 
 use crate::{
+    classify::observation::{At, Pane},
     error::{Error, Kind, Result},
-    observation::{At, Pane},
 };
 
-/// The fields, in order. The command is the dearest of them by far and asked for only when needed; the title is
-/// last, because it is the only one that the program in the pane can choose freely.
+/// The fields, in order. The command is by far the most expensive one and only asked for when needed. The title is
+/// last, because it is the only one whose text the program in the pane controls.
 const FIELDS: &[&str] = &[
     "session_name",
     "session_id",
@@ -34,7 +34,7 @@ pub(super) const INPUTS: &str = "lisa_inputs";
 const COMMAND: &str = "pane_current_command";
 const TITLE: &str = "pane_title";
 
-/// A pane, and whose it is.
+/// A pane, with its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneRow {
     /// The session's name.
@@ -45,22 +45,22 @@ pub struct PaneRow {
     pub window_id: String,
     /// The pane's id (`%3`).
     pub pane_id: String,
-    /// The run that Lisa marked the session with; empty for a session that is not Lisa's.
+    /// The run id that Lisa set on the pane; empty if the session isn't Lisa's.
     pub run_id: String,
-    /// The server's process.
+    /// The process id of the server.
     pub server_pid: u32,
-    /// What tmux says about the pane.
+    /// What tmux reports about the pane.
     pub pane: Pane,
 }
 
 impl Pane {
-    /// Whether tmux has heard how the dead process ended.
+    /// Whether tmux knows how the dead process ended.
     pub fn reaped(&self) -> bool {
         self.exit_status.is_some() || self.exit_signal.is_some()
     }
 }
 
-/// The format to give to `list-panes -F`.
+/// The format for `list-panes -F`.
 pub fn format(with_command: bool) -> String {
     let command = with_command.then_some(COMMAND);
     let fields: Vec<String> =
@@ -68,7 +68,7 @@ pub fn format(with_command: bool) -> String {
     fields.join("\t")
 }
 
-/// Reads what `list-panes` printed in that format.
+/// Parses the output of `list-panes` in that format.
 pub fn parse(bytes: &[u8], with_command: bool) -> Result<Vec<PaneRow>> {
     let text = String::from_utf8_lossy(bytes);
     text.lines().map(|line| parse_line(line, with_command).ok_or_else(|| garbled(line))).collect()
@@ -77,8 +77,8 @@ pub fn parse(bytes: &[u8], with_command: bool) -> Result<Vec<PaneRow>> {
 fn garbled(line: &str) -> Error {
     Error::new(
         Kind::TmuxFailed,
-        format!("tmux listed a pane as `{}`, which can not be read", crate::error::printable(line)),
-        "check that the tmux server is as new as the client: `lisa doctor`",
+        format!("tmux printed a malformed pane line: `{}`", crate::error::printable(line)),
+        "run `lisa doctor` to check that server and client are the same version",
     )
 }
 
@@ -125,7 +125,7 @@ fn parse_line(line: &str, with_command: bool) -> Option<PaneRow> {
     Some(PaneRow { session, session_id, window_id, pane_id, run_id, server_pid, pane })
 }
 
-/// tmux prints the number up to 3.4 and may print the name later.
+/// tmux prints the signal's number up to 3.4 and its name in some later versions.
 fn signal_number(text: &str) -> Option<i32> {
     text.parse().ok().or_else(|| {
         let name = text.trim_start_matches("SIG").to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! The server's own life: how it is started, with which options, and how it is ended for good.
+//! The server's life cycle: how it is started, its options, and how it is ended.
 
 use super::{Cmd, Reply, Tmux, Version, exchange, pane::INPUTS, timeout_error};
 use crate::{error::Result, process::Handle};
@@ -10,22 +10,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The first tmux that tells a program that has ended nothing about who looks at it.
+/// The first tmux without the crash on focus events to a dead pane (see `end_session`).
 const FIXED: Version = Version::new(3, 4);
-/// How long a server that was ended may take to go by itself: after `kill-server` the process lives for over a second.
+/// How long an ended server may take to exit by itself: its process lives on for over a second after `kill-server`.
 const GOING: Duration = Duration::from_millis(1_500);
 
 impl Tmux {
-    /// Runs commands as one list and starts the server if it is not running.
+    /// Runs commands as one list and starts the server if it isn't running.
     ///
-    /// A server that this process has seen before has its options: setting one takes longer the more sessions there are,
-    /// and so does a `tmux` process.
+    /// If this process has seen the server before, its options are already set. Setting an option takes longer the
+    /// more sessions there are, and forking `tmux` takes time too.
     pub fn call_starting(&self, commands: &[Cmd]) -> Result<Reply> {
         self.check_version()?;
         let pid = Cmd::new("display-message").args(["-p", "#{?@lisa,#{pid},0}"]);
         let prepared = self.prepared.load(Ordering::Relaxed);
         if prepared && let Some(reply) = self.call_atomic(&[commands, std::slice::from_ref(&pid)].concat())? {
-            // Another may have taken its place that somebody else has started.
+            // Somebody else may have started a new server in the meantime.
             if reply.as_ref().is_ok_and(|printed| printed.ends_with(b"\n0\n")) {
                 self.call(&options())?;
                 let _ = self.call(&counting());
@@ -41,13 +41,13 @@ impl Tmux {
             match exchange::call_starting(self, &list)? {
                 Some(Ok(printed)) => {
                     self.prepared.store(true, Ordering::Relaxed);
-                    // One that does not know how to count is typed into with less certainty.
+                    // If the server can't count, typing into its panes is less certain (see `counting`).
                     let _ = self.call(&counting());
                     return Ok(Ok(take_server_pid(printed)));
                 }
                 Some(Err(why)) => return Ok(Err(why)),
                 None if began.elapsed() >= self.timeout => return Err(timeout_error(self.timeout)),
-                // A server that is on its way out answers nobody, and no other can start before it is gone.
+                // A server that is shutting down answers nobody, and no other can start before it is gone.
                 None if began.elapsed() >= GOING => self.end_lingering(),
                 None => {}
             }
@@ -55,8 +55,8 @@ impl Tmux {
         }
     }
 
-    /// A server that was told to end and cannot, because a client of somebody's does not leave: it listens and answers
-    /// nothing. `None` where the server answers, or there is none.
+    /// A server that was told to end but can't, because a client is still attached: it accepts connections and answers
+    /// nothing. `None` if the server answers or there is none.
     pub fn lingering(&self) -> Option<Handle> {
         let stream = UnixStream::connect(self.socket_path()).ok()?;
         let holder = listener(&stream)?;
@@ -64,37 +64,37 @@ impl Tmux {
         matches!(self.call(&[ask]), Ok(None)).then_some(holder)
     }
 
-    /// Ends a server that lingers; its sessions are gone already. Says whether there was one.
+    /// Kills a lingering server; its sessions are already gone. Returns whether there was one.
     pub fn end_lingering(&self) {
         if let Some(server) = self.lingering() {
-            // It may have gone in the meantime.
+            // It may have exited in the meantime.
             let _ = server.signal(Signal::KILL);
         }
     }
 
     /// Ends a session.
     ///
-    /// A tmux before 3.4 tells the program in a pane when nobody looks at it any more, if it asked for that; if it has
-    /// ended in the meantime, the server dies of it with every session. So what it asked for is forgotten first, in the
-    /// same command list.
+    /// Before tmux 3.4, the server sends a focus event to the program in a pane when its last client leaves, if the
+    /// program asked for that. If the program has already ended, this crashes the server with every session. So this
+    /// resets the pane's modes first, in the same command list.
     pub fn end_session(&self, id: &str) -> Result<()> {
         let forget = Cmd::new("send-keys").args(["-R", "-t"]).arg(format!("{id}:"));
         self.call_atomic(&[forget, Cmd::new("kill-session").arg("-t").arg(id)])?;
         Ok(())
     }
 
-    /// Whether the server outlives a client that comes to look at a pane whose program has ended.
-    pub fn survives_a_look(&self) -> Result<bool> {
+    /// Whether the server survives a client that attaches to a pane whose program has ended (tmux 3.4 or newer).
+    pub fn survives_attach(&self) -> Result<bool> {
         Ok(self.version()? >= FIXED)
     }
 
-    /// Ends the server with every session in it, and waits until it is gone; says whether it is.
+    /// Ends the server with every session in it and waits until it is gone; returns whether it is.
     ///
-    /// A server goes only after its last client. One that a client holds back is killed, with nothing lost: its sessions
-    /// have ended by then.
+    /// A server only exits after its last client. If a client keeps it alive, it is killed; nothing is lost, because
+    /// its sessions have already ended.
     pub fn end_server(&self, limit: Duration) -> Result<bool> {
         let Some(server) = self.server() else { return Ok(true) };
-        // It may go before it has answered.
+        // The server may exit before it answers.
         let _ = self.call(&[Cmd::new("kill-server")]);
         let told = Instant::now();
         while server.identity().alive() && told.elapsed() < limit {
@@ -106,26 +106,26 @@ impl Tmux {
         Ok(!server.identity().alive())
     }
 
-    /// The process of the server, also of one that answers nobody.
+    /// The server's process, even if it answers nobody.
     pub fn server(&self) -> Option<Handle> {
         listener(&UnixStream::connect(self.socket_path()).ok()?)
     }
 }
 
-/// The process that listens at the other end.
+/// The process that listens on the other end of the socket.
 #[cfg(target_os = "linux")]
 fn listener(stream: &UnixStream) -> Option<Handle> {
     let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
     Handle::open(u32::try_from(peer.pid.as_raw_nonzero().get()).ok()?).ok()
 }
 
-/// Elsewhere only a server that answers can be named.
+/// On other systems only a server that answers is known.
 #[cfg(not(target_os = "linux"))]
 fn listener(_stream: &UnixStream) -> Option<Handle> {
     None
 }
 
-/// Cuts off the last line that a start prints, the server's process id, and gives that server more descriptors.
+/// Cuts off the last line that a start prints, the server's pid, and raises that server's descriptor limit.
 fn take_server_pid(mut printed: Vec<u8>) -> Vec<u8> {
     let text = String::from_utf8_lossy(&printed).into_owned();
     if let Some(last) = text.lines().last() {
@@ -137,8 +137,8 @@ fn take_server_pid(mut printed: Vec<u8>) -> Vec<u8> {
     printed
 }
 
-/// The server needs about one descriptor for each pane; out of them, it spins and answers nobody. Its limit is only ever
-/// raised: a caller may have fewer itself.
+/// The server needs about one descriptor per pane; without free ones it spins and answers nobody. The limit is only
+/// ever raised, since a caller may have a lower one itself.
 #[cfg(target_os = "linux")]
 fn raise_descriptor_limit(server: i32) {
     use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -146,13 +146,13 @@ fn raise_descriptor_limit(server: i32) {
     let own = getrlimit(Resource::Nofile).maximum;
     let limits = std::fs::read_to_string(format!("/proc/{server}/limits")).unwrap_or_default();
     let Some((_, hard)) = open_files(&limits) else { return };
-    // `None` stands for no limit.
+    // `None` means no limit.
     let most = own.zip(hard).map(|(own, hard)| own.max(hard));
-    // Best effort: where it is not allowed, the session limit and the time-outs still stand.
+    // Best effort: if it isn't permitted, the session limit and the timeouts still protect.
     let _ = prlimit(Some(pid), Resource::Nofile, Rlimit { current: most, maximum: most });
 }
 
-/// The limits of open files in `/proc/PID/limits`: the one in force, and the highest that it can be set to.
+/// The soft and hard limits of open files in `/proc/PID/limits`.
 #[cfg(target_os = "linux")]
 fn open_files(limits: &str) -> Option<(Option<u64>, Option<u64>)> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
@@ -166,17 +166,19 @@ fn open_files(limits: &str) -> Option<(Option<u64>, Option<u64>)> {
 #[cfg(not(target_os = "linux"))]
 fn raise_descriptor_limit(_server: i32) {}
 
-/// Has the server count what is typed into the panes of agents: keys of a person who is attached, `send-keys` and
-/// `paste-buffer` of anybody. A key that is decided on from a look then goes only into a pane that nothing has been
-/// typed into since: what was typed and is not drawn yet cannot be seen in any other way.
+/// Makes the server count what is typed into agents' panes: keys of an attached person, and any `send-keys` and
+/// `paste-buffer`. A key that was decided on from a snapshot is then only pressed if nothing was typed since. Input
+/// that isn't drawn yet can't be detected in any other way.
 ///
-/// The count is a hidden variable of the session. An option would be as exact, but setting one makes tmux draw every
-/// client anew.
+/// The counter is a hidden environment variable of the session. An option would work too, but setting one makes tmux
+/// redraw every client.
 fn counting() -> Vec<Cmd> {
     let count = format!("set-environment -hF {INPUTS} '#{{e|+:#{{{INPUTS}}},1}}'");
-    let counts = Cmd::new("if-shell").args(["-F", "#{@lisa_run}"]).arg(&count);
+    // Not the option alone: for `if-shell -F` whatever begins with a 0 is false, also a run's id.
+    let is_agent = "#{!=:#{@lisa_run},}";
+    let counts = Cmd::new("if-shell").args(["-F", is_agent]).arg(&count);
     let hook = |name: &'static str| {
-        let counted = format!("if-shell -F '#{{@lisa_run}}' \"{count}\"");
+        let counted = format!("if-shell -F '{is_agent}' \"{count}\"");
         Cmd::new("set-hook").args(["-g", name]).arg(counted)
     };
     let forward = Cmd::new("send-keys");
@@ -184,7 +186,8 @@ fn counting() -> Vec<Cmd> {
     vec![bind, hook("after-send-keys"), hook("after-paste-buffer")]
 }
 
-/// The options of the private server: corpses stay, nothing is renamed, sizes are ours, and it stays when it is empty.
+/// The options of the private server: dead panes stay, no automatic renames, fixed sizes, and it keeps running without
+/// sessions.
 fn options() -> Vec<Cmd> {
     let set = |flag: &'static str, name: &'static str, value: &'static str| {
         Cmd::new("set-option").args([flag, name, value])
@@ -201,7 +204,7 @@ fn options() -> Vec<Cmd> {
         set("-g", "detach-on-destroy", "on"),
         set("-g", "set-titles", "off"),
         set("-g", "focus-events", "on"),
-        // Says that the others are set.
+        // Marks that the other options are set.
         set("-s", "@lisa", "1"),
     ]
 }

@@ -1,13 +1,13 @@
-//! Typing into a pane: only while it still shows what was looked at.
+//! Guarded typing into a pane: only while it still shows what the last snapshot showed.
 //!
-//! Between a look and a key, a dialog may come up, and an Enter would answer it. So what is typed stands in the same
-//! command list as a condition on what the pane shows, and nothing can come between the two. Up to 3.3a a paste into
-//! a dead pane kills the server; the same condition sees to that.
+//! Between a snapshot and a key press a dialog may open, and an Enter would answer it (race). So keys are sent in the
+//! same command list as a condition on what the pane shows, and nothing can happen between the two. Before tmux 3.4 a
+//! paste into a dead pane crashes the server; the same condition prevents that.
 
 use super::{Cmd, Tmux, exchange, pane::INPUTS};
-use crate::{error::Result, observation::Pane};
+use crate::{classify::observation::Pane, error::Result};
 
-/// How many characters of a row are compared.
+/// How many characters of a row to compare.
 const ROW_CHARS: usize = 100;
 
 /// What a pane must still show when something is typed into it.
@@ -16,24 +16,24 @@ pub struct Guard {
     condition: String,
 }
 
-/// What became of something that was to be typed.
+/// The result of guarded typing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typed {
-    /// It was typed. How often anything has been typed into the pane by now; 0 where that is not counted.
+    /// It was typed. The value is how often anything has been typed into the pane so far; 0 if that isn't counted.
     Done(u64),
-    /// The pane shows something else by now, has ended or is gone: nothing was typed.
+    /// The pane now shows something else, is dead or is gone: nothing was typed.
     Moved,
-    /// There is no server: nothing was typed.
+    /// No server is running: nothing was typed.
     Gone,
 }
 
 impl Guard {
-    /// The pane's process must not have ended; what it shows does not matter.
+    /// Only requires that the pane's process hasn't ended.
     pub fn alive() -> Self {
         Self { condition: "#{==:#{pane_dead},0}".to_owned() }
     }
 
-    /// The cursor must be where it was, the last written rows of the screen must still be there, and nothing may have been
+    /// Requires that the cursor hasn't moved, that the last rows with text are still there, and that nothing has been
     /// typed since.
     pub fn of(pane: &Pane, screen: &str, rows: usize) -> Self {
         let written: Vec<&str> = screen.lines().filter(|row| !row.trim().is_empty()).collect();
@@ -57,10 +57,10 @@ impl Guard {
         Self { condition: format!("#{{==:{now}{shown},{then}{all}}}") }
     }
 
-    /// The command that runs `commands` if the pane is as it must be, and says which.
+    /// The command that runs `commands` if the condition holds and prints which branch ran.
     fn command(&self, pane: &str, commands: &[Cmd], otherwise: &[Cmd]) -> Cmd {
         let say = |words: &str| Cmd::new("display-message").args(["-p", "-t", pane]).arg(words);
-        // The server sends what one print left in its buffer with the next one, and asks before it does so otherwise.
+        // The server flushes a buffered print together with the next one; otherwise it asks the client first.
         let then_say = |commands: &[Cmd], words: &str| [commands, &[say(words), say("")]].concat();
         Cmd::new("if-shell")
             .args(["-F", "-t", pane])
@@ -70,8 +70,8 @@ impl Guard {
     }
 }
 
-/// A row as a pattern for tmux's search: letters and digits as they are; signs, which could mean something in a format
-/// or a pattern, as any one character; what a spinner or a frame is made of as anything.
+/// A row as a pattern for tmux's search. Letters and digits match themselves. Punctuation, which may be special in a
+/// format or pattern, matches any one character. Characters of spinners and frames match anything.
 fn pattern(row: &str) -> String {
     let mut out = String::new();
     for c in row.trim().chars().take(ROW_CHARS) {
@@ -82,14 +82,14 @@ fn pattern(row: &str) -> String {
             _ => {}
         }
     }
-    // Rows of signs alone say nothing.
+    // Rows of punctuation alone prove nothing.
     if out.chars().any(char::is_alphanumeric) { out } else { String::new() }
 }
 
 impl Tmux {
-    /// Pastes text into a pane, bracketed where its program asked for that, after leaving copy mode.
+    /// Leaves copy mode and pastes text into a pane, bracketed if the program asked for that.
     ///
-    /// The text is loaded before the condition, so that nothing comes between the condition and the paste.
+    /// The text is loaded before the condition is checked, so nothing comes between the condition and the paste.
     pub fn paste(&self, pane: &str, text: &[u8], guard: &Guard) -> Result<Typed> {
         let name = format!("lisa-{}", uuid::Uuid::new_v4().simple());
         let paste = [
@@ -101,13 +101,13 @@ impl Tmux {
         self.typed(&[load, guard.command(pane, &paste, &forget)], text)
     }
 
-    /// Presses named keys in a pane, after leaving copy mode.
+    /// Leaves copy mode and presses named keys in a pane.
     pub fn press(&self, pane: &str, keys: &[&str], guard: &Guard) -> Result<Typed> {
         let send = keys.iter().fold(Cmd::new("send-keys").args(["-t", pane]), |send, key| send.arg(*key));
         self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])], &[])
     }
 
-    /// Types text into a pane as keys, for a program that takes no paste.
+    /// Types text into a pane as keys, for programs that take no paste.
     pub fn type_text(&self, pane: &str, text: &str, guard: &Guard) -> Result<Typed> {
         let send = Cmd::new("send-keys").args(["-l", "-t", pane, "--"]).arg(text);
         self.typed(&[guard.command(pane, &[Cmd::new("copy-mode").args(["-q", "-t", pane]), send], &[])], &[])
@@ -119,7 +119,7 @@ impl Tmux {
                 Some(count) => Typed::Done(count.trim().parse().unwrap_or(0)),
                 None => Typed::Moved,
             },
-            // The pane went away between the condition and the key.
+            // The pane disappeared between the condition and the key.
             Some(Err(_)) => Typed::Moved,
             None => Typed::Gone,
         })

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The oldest tmux that has what Lisa needs: an environment per session, exact sizes, leaving copy mode safely.
+/// The minimum version: it has an environment per session, exact sizes, and a safe way to leave copy mode.
 pub const MINIMUM: Version = Version::new(3, 2);
 
-/// A version such as `3.3a`; a development build counts as the release it leads to.
+/// A version such as `3.3a`; a development build counts as the release that it precedes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     major: u32,
@@ -19,7 +19,7 @@ impl Version {
         Self { major, minor, letter: 0 }
     }
 
-    /// Reads what `tmux -V` printed: `tmux 3.3a`, `tmux next-3.5`, `tmux openbsd-7.5`.
+    /// Parses the output of `tmux -V`: `tmux 3.3a`, `tmux next-3.5`, `tmux openbsd-7.5`.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.trim();
         let text = text.strip_prefix("tmux ")?;

@@ -1,16 +1,16 @@
-//! One short conversation with the server over its own socket, without starting a `tmux` process.
+//! One exchange with the server over its socket, without forking `tmux`.
 //!
-//! A tmux client is a process that connects to the server's socket, identifies itself, sends one list of commands and
-//! copies what comes back to its standard output. This module does the same from inside Lisa: an exchange takes a few
-//! hundred microseconds instead of a fork and exec.
+//! A tmux client connects to the server's socket, identifies itself, sends one command list and copies the reply to
+//! its standard output. This module does the same inside Lisa: an exchange takes a few hundred microseconds instead of
+//! a fork and exec.
 //!
-//! What goes out is fixed: the messages of an ordinary client without a terminal (`tmux … </dev/null`), in the order in
-//! which tmux's own client sends them, and no descriptors. A server aborts on a message of the wrong size, so nothing
-//! here is computed from foreign input except the command list itself. The protocol (version 8) is the same in every
-//! tmux from 2.9 to 3.7; a server that speaks another one says so and is then talked to by forks.
+//! The messages are those of an ordinary client without a terminal (`tmux … </dev/null`), in the order in which tmux's
+//! own client sends them, and without descriptors. A server aborts on a message of the wrong size, so only the command
+//! list is computed from foreign input. The protocol (version 8) is the same from tmux 2.9 to 3.7. A server with
+//! another version says so; Lisa then forks `tmux` for every call.
 //!
-//! Such a client never attaches. It is not a control client, so the server tells it nothing and cannot crash while it
-//! comes or goes (tmux 4980, 5004: control clients that are half attached take servers before 3.7 down).
+//! Such a client never attaches. It isn't a control client, so the server sends it no notifications and can't crash
+//! while it connects or leaves (tmux issues 4980, 5004: half-attached control clients crash servers before 3.7).
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -24,18 +24,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The protocol version of every supported tmux, sent with each message.
+/// The protocol version of every supported tmux; part of each message.
 const PROTOCOL: u32 = 8;
-/// A message's type, length, version and process id, four bytes each.
+/// Type, length, version and process id of a message, four bytes each.
 const HEADER: usize = 16;
 /// The longest message that a server accepts.
 const MESSAGE_MAX: usize = 16384;
-/// Client flags: it starts no server, and it takes UTF-8.
+/// Client flags: don't start a server; UTF-8.
 const FLAGS: u32 = 0x1000 | 0x10000;
-/// Streams of a client: what a command prints, and what it complains about.
+/// Streams of a client.
 const STDOUT: i32 = 1;
 const STDERR: i32 = 2;
-/// `EBADF`, for a file that a client is asked to read and does not have.
+/// `EBADF`, for a file that the client is asked for and doesn't have.
 const NO_FILE: i32 = 9;
 
 /// Message types, as tmux numbers them.
@@ -60,7 +60,7 @@ mod kind {
     pub(super) const WRITE_READY: u32 = 305;
 }
 
-/// The most bytes that the words of a command list may take, each with the zero byte that ends it.
+/// Maximum size of the words of a command list, each with its terminating zero byte.
 pub(super) const WORDS_MAX: usize = MESSAGE_MAX - HEADER - 4;
 
 /// How an exchange ended.
@@ -68,15 +68,15 @@ pub(super) const WORDS_MAX: usize = MESSAGE_MAX - HEADER - 4;
 pub(crate) enum Ended {
     /// The server ran the commands.
     Done(Printed),
-    /// No server listens on the socket, or it went away before it answered.
+    /// No server listens on the socket, or it exited before it answered.
     NoServer,
-    /// The server speaks another protocol.
+    /// The server speaks another protocol version.
     OtherProtocol,
-    /// No answer within the limit.
+    /// No answer before the timeout.
     TimedOut,
 }
 
-/// What a command list printed.
+/// The output of a command list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) stdout: Vec<u8>,
@@ -103,7 +103,7 @@ pub(super) fn exchange(socket: &Path, words: &[String], input: &[u8], limit: Dur
     tracing::trace!(us = began.elapsed().as_micros(), first = words.first(), words = words.len(), "exchange");
     match ended {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(Ended::TimedOut),
-        // The server ended, or was killed, in the middle.
+        // The server exited or was killed during the exchange.
         Err(error)
             if matches!(
                 error.kind(),
@@ -123,7 +123,7 @@ fn connect(socket: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     loop {
         match rustix::net::connect(&stream, &address) {
             Ok(()) => return Ok(stream),
-            // So many clients wait to be accepted that there is no room for another.
+            // The server's backlog of connections is full.
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) if Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(2));
             }
@@ -133,14 +133,14 @@ fn connect(socket: &Path, deadline: Instant) -> io::Result<OwnedFd> {
     }
 }
 
-/// Everything that a client says before it has heard anything: who it is, and its commands.
+/// Everything that a client sends before it hears anything: its identity and its commands.
 fn opening(words: &[String]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(256 + words.iter().map(|word| word.len() + 1).sum::<usize>());
     put(&mut bytes, kind::IDENTIFY_FLAGS, &FLAGS.to_ne_bytes());
     put(&mut bytes, kind::IDENTIFY_LONGFLAGS, &u64::from(FLAGS).to_ne_bytes());
     put(&mut bytes, kind::IDENTIFY_TERM, b"dumb\0");
     put(&mut bytes, kind::IDENTIFY_FEATURES, &0_i32.to_ne_bytes());
-    // A server reads the name of the terminal even if there is none.
+    // A server reads the terminal's name even if there is none.
     put(&mut bytes, kind::IDENTIFY_TTYNAME, b"\0");
     put(&mut bytes, kind::IDENTIFY_CWD, b"/\0");
     put(&mut bytes, kind::IDENTIFY_CLIENTPID, &std::process::id().to_ne_bytes());
@@ -169,25 +169,25 @@ struct Conversation<'a> {
     listener: Listener<'a>,
 }
 
-/// What a client makes of the server's bytes, without a connection: what was printed, and what to answer.
+/// The client's side of the protocol without a connection: collects the output and produces the answers.
 #[derive(Debug)]
 pub(crate) struct Listener<'a> {
-    /// Bytes of a message that is not whole yet.
+    /// Bytes of an incomplete message.
     received: Vec<u8>,
     printed: Printed,
     input: &'a [u8],
-    /// Streams that the server has opened and that were not acknowledged yet.
+    /// Streams that the server opened and that aren't acknowledged yet.
     opened: Vec<i32>,
 }
 
 impl<'a> Listener<'a> {
-    /// A client that has `input` for a command that reads from `-`.
+    /// A client with `input` for a command that reads from `-`.
     pub(crate) const fn new(input: &'a [u8]) -> Self {
         let printed = Printed { stdout: Vec::new(), stderr: Vec::new(), success: false };
         Self { received: Vec::new(), printed, input, opened: Vec::new() }
     }
 
-    /// Takes what came from the server: how the exchange ended, or the messages to answer with.
+    /// Processes bytes from the server; returns how the exchange ended, or the messages to answer with.
     pub(crate) fn hear(&mut self, bytes: &[u8]) -> io::Result<Heard> {
         self.received.extend_from_slice(bytes);
         let received = std::mem::take(&mut self.received);
@@ -204,10 +204,9 @@ impl<'a> Listener<'a> {
         Ok(Heard::Answers(answers))
     }
 
-    /// Acknowledges the streams that the server has opened. It holds back only what one print left in its buffer; the
-    /// output of most command lists comes together with their end, and then there is nothing to acknowledge. That
-    /// matters because every message makes the server list its own descriptors (imsg in tmux 3.3a to 3.5a), which takes
-    /// longer the more panes it has.
+    /// Acknowledges the streams that the server has opened. The server holds back only buffered output; most command
+    /// lists finish in one go, and then no acknowledgement is needed. That matters because every message makes the
+    /// server list its own descriptors (imsg, in tmux 3.3a to 3.5a), which takes longer the more panes it has.
     fn acknowledge(&mut self, answers: &mut Vec<u8>) {
         for stream in std::mem::take(&mut self.opened) {
             let mut ready = stream.to_ne_bytes().to_vec();
@@ -216,7 +215,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Takes one message of the server; the last one says how the exchange ended.
+    /// Processes one message of the server; the last one tells how the exchange ended.
     fn take(&mut self, kind: u32, data: &[u8], answers: &mut Vec<u8>) -> Option<Ended> {
         let number =
             |at: usize| data.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
@@ -239,13 +238,13 @@ impl<'a> Listener<'a> {
             }
             kind::SHUTDOWN => return Some(Ended::NoServer),
             kind::VERSION => return Some(Ended::OtherProtocol),
-            // Whatever else a server tells a client is for one with a terminal.
+            // All other messages are for clients with a terminal.
             _ => {}
         }
         None
     }
 
-    /// The server asks for a file: the only one there is, is the input.
+    /// The server asks for a file; the only one is the input.
     fn read_open(&self, stream: i32, path: &[u8], answers: &mut Vec<u8>) {
         let known = matches!(path, b"" | b"-" | b"\0" | b"-\0");
         if known {
@@ -261,12 +260,12 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// What came of the server's bytes.
+/// The result of processing bytes from the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// The exchange is over.
     Ended(Ended),
-    /// It goes on, with these messages of the client's.
+    /// The exchange continues with these messages of the client.
     Answers(Vec<u8>),
 }
 
@@ -283,7 +282,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Sends messages. A server that has everything it wanted may have closed the connection already.
+    /// Sends messages. The server may already have closed the connection if it has everything it needs.
     fn answer(&mut self, messages: &[u8]) -> io::Result<()> {
         match self.send(messages) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -328,17 +327,14 @@ impl Conversation<'_> {
     }
 }
 
-/// The first whole message among bytes: its type, its data and its length.
+/// The first complete message in `bytes`: its type, data and length.
 pub(crate) fn message(bytes: &[u8]) -> io::Result<Option<(u32, &[u8], usize)>> {
     let field =
         |at: usize| bytes.get(at..at + 4).and_then(|field| field.try_into().ok()).map(u32::from_ne_bytes);
     let (Some(kind), Some(length)) = (field(0), field(4)) else { return Ok(None) };
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     if !(HEADER..=MESSAGE_MAX).contains(&length) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "tmux sent a message of an impossible length",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "tmux sent a message with an invalid length"));
     }
     Ok(bytes.get(HEADER..length).map(|data| (kind, data, length)))
 }

@@ -1,7 +1,7 @@
-//! The observer's door: other Lisa processes ask here what it knows, instead of looking for themselves.
+//! The observer's socket: other Lisa processes ask here what the observer knows, instead of looking themselves.
 //!
-//! A unix socket in the state directory, one JSON line for each question and each answer. Whoever gets no answer in time,
-//! or one that says that the observer does not know, looks for itself: the door saves work, nothing depends on it.
+//! A Unix socket in the state directory with one JSON line per question and per answer. A process that gets no answer
+//! in time, or `Unknown`, looks for itself. The socket saves work, but nothing depends on it.
 
 use super::table::{Table, Wanted};
 use crate::{api::Session, disk::Stamp};
@@ -18,29 +18,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Questions of another version are not answered: processes of two builds may run side by side.
+/// Questions of another version aren't answered: processes of two builds may run side by side.
 const PROTOCOL: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
-/// How long an answer may take; longer than the observer waits for looks that are due.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How long an observer that did not answer is not asked again.
-const REST: Duration = Duration::from_secs(1);
-/// The longest question.
+/// Timeout for an answer; longer than the observer waits for looks that are due.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long an observer that didn't answer isn't asked again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// Maximum length of a question.
 const QUESTION_MAX: usize = 1 << 20;
 
-/// The longest answer.
+/// Maximum length of an answer.
 const ANSWER_MAX: usize = 64 << 20;
 
-/// What can be asked.
+/// Questions to the observer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
     /// Sessions as they are now.
     Sessions(Wanted),
-    /// A session, if the last look at it still holds.
+    /// A session, if the last look at it is still valid.
     Current(String),
     /// These sessions changed: look at them.
     Wake(Vec<String>),
-    /// How the observer itself is.
+    /// The observer's health.
     Health,
 }
 
@@ -50,32 +50,32 @@ struct Question {
     ask: Ask,
 }
 
-/// What is answered.
+/// Answers of the observer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     /// Sessions, with their signals.
     Sessions(Vec<Session>),
-    /// How the observer is.
+    /// The observer's health.
     Health(Health),
-    /// It is done.
+    /// Done.
     Done,
-    /// The observer does not know: it has just begun, is behind, or does not understand the question.
+    /// The observer doesn't know: it has just started, is behind, or doesn't understand the question.
     Unknown,
 }
 
-/// How the observer is.
+/// The observer's health.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Health {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// Sessions that it cannot watch as it should, and why.
+    /// Sessions that it can't watch properly, and why.
     pub troubles: Vec<(String, String)>,
 }
 
-/// Answers questions until `stop` is closed. Returns at once where there can be no door.
+/// Answers questions until `stop` is closed. Returns at once if the socket can't be created.
 pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
-    // Whoever had it before is gone, or hangs.
+    // The previous owner is gone, or hung.
     let _ = std::fs::remove_file(path);
     let listener =
         match UnixListener::bind(path).and_then(|bound| bound.set_nonblocking(true).map(|()| bound)) {
@@ -85,13 +85,17 @@ pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
                 return;
             }
         };
-    let mut guests: Vec<Guest> = Vec::new();
+    let mut connections: Vec<Connection> = Vec::new();
     loop {
         let mut fds = vec![
             PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
         ];
-        fds.extend(guests.iter().map(|guest| PollFd::from_borrowed_fd(guest.stream.as_fd(), PollFlags::IN)));
+        fds.extend(
+            connections
+                .iter()
+                .map(|connection| PollFd::from_borrowed_fd(connection.stream.as_fd(), PollFlags::IN)),
+        );
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
@@ -102,28 +106,28 @@ pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
             return;
         }
         let mut at = 1;
-        guests.retain_mut(|guest| {
+        connections.retain_mut(|connection| {
             at += 1;
-            !ready[at] || guest.read(table)
+            !ready[at] || connection.read(table)
         });
         if ready[1]
             && let Ok((stream, _)) = listener.accept()
         {
             let prepared =
-                stream.set_nonblocking(true).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-            guests.extend(prepared.ok().map(|()| Guest { stream, heard: Vec::new() }));
+                stream.set_nonblocking(true).and_then(|()| stream.set_write_timeout(Some(ANSWER_TIMEOUT)));
+            connections.extend(prepared.ok().map(|()| Connection { stream, heard: Vec::new() }));
         }
     }
 }
 
-/// A process that is connected.
-struct Guest {
+/// A connected process.
+struct Connection {
     stream: UnixStream,
     heard: Vec<u8>,
 }
 
-impl Guest {
-    /// Reads what it says and answers whole questions; says whether it is still there.
+impl Connection {
+    /// Reads from it and answers complete questions; returns whether it is still connected.
     fn read(&mut self, table: &Table) -> bool {
         let mut chunk = [0; 4096];
         match self.stream.read(&mut chunk) {
@@ -141,7 +145,7 @@ impl Guest {
 
     fn say(&mut self, answer: &Answer) -> io::Result<()> {
         let line = written(answer)?;
-        // An answer about a thousand sessions is more than a socket holds.
+        // An answer about a thousand sessions is larger than a socket's buffer.
         self.stream.set_nonblocking(false)?;
         let said = self.stream.write_all(&line);
         self.stream.set_nonblocking(true)?;
@@ -149,7 +153,7 @@ impl Guest {
     }
 }
 
-/// Takes the first whole line out of what was heard.
+/// Takes the first complete line.
 fn next_line(heard: &mut Vec<u8>) -> Option<Vec<u8>> {
     let end = memchr::memchr(b'\n', heard)?;
     Some(heard.drain(..=end).collect())
@@ -178,26 +182,26 @@ fn answer(line: &[u8], table: &Table) -> Answer {
     }
 }
 
-/// The way of another process to the observer.
+/// Another process's connection to the observer.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct ObserverClient {
     path: PathBuf,
-    line: Mutex<Line>,
+    line: Mutex<ClientState>,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct ClientState {
     stream: Option<UnixStream>,
-    /// An observer that did not answer: until when it is not asked, and its socket.
+    /// An observer that didn't answer: when to ask again, and its socket.
     silent: Option<(Instant, Option<Stamp>)>,
 }
 
-impl Caller {
+impl ObserverClient {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, line: Mutex::default() }
     }
 
-    /// Asks the observer; `None` where there is none, or it does not answer in time.
+    /// Asks the observer; `None` if there is none, or it doesn't answer in time.
     pub(crate) fn ask(&self, ask: Ask) -> Option<Answer> {
         let question = Question { protocol: PROTOCOL.to_owned(), ask };
         let mut text = serde_json::to_vec(&question).ok()?;
@@ -207,7 +211,7 @@ impl Caller {
         if line.silent.is_some_and(|(until, silent)| Instant::now() < until && silent == socket) {
             return None;
         }
-        // A connection to an observer that has gone since is found out by asking.
+        // A connection to an observer that has exited only fails when it is used.
         let anew = std::iter::once_with(|| UnixStream::connect(&self.path).ok());
         for stream in std::iter::once(line.stream.take()).chain(anew).flatten() {
             match exchange(&stream, &text) {
@@ -216,7 +220,7 @@ impl Caller {
                     return Some(answer);
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    line.silent = Some((Instant::now() + REST, socket));
+                    line.silent = Some((Instant::now() + RETRY_AFTER, socket));
                     return None;
                 }
                 Err(_) => {}
@@ -225,15 +229,15 @@ impl Caller {
         None
     }
 
-    /// The socket that is at the door now: the next observer has another.
+    /// The current socket; each observer creates a new one.
     fn socket(&self) -> Option<Stamp> {
         Stamp::of(&self.path)
     }
 }
 
 fn exchange(mut stream: &UnixStream, question: &[u8]) -> io::Result<Answer> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(question)?;
     let mut heard = Vec::with_capacity(4096);
     let mut chunk = vec![0; 64 << 10];
@@ -251,13 +255,13 @@ fn exchange(mut stream: &UnixStream, question: &[u8]) -> io::Result<Answer> {
     }
 }
 
-/// What an observer without sessions answers to each question among bytes.
+/// The answers of an observer without sessions to each question in `bytes`.
 #[cfg(feature = "fuzz")]
 pub(crate) fn answers(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut heard = bytes.to_vec();
     let lines = std::iter::from_fn(|| next_line(&mut heard));
     let said = lines.filter_map(|line| {
-        // A table of its own for each: a question about a session that was just woken waits for the look at it.
+        // Each gets a table of its own: a question about a session that was just woken waits for the look at it.
         let table = Table::new(std::sync::Arc::default());
         table.complete();
         written(&answer(&line, &table)).ok()
@@ -265,7 +269,7 @@ pub(crate) fn answers(bytes: &[u8]) -> Vec<Vec<u8>> {
     said.collect()
 }
 
-/// An answer as a caller reads it, written again.
+/// Parses an answer as a caller does, and serializes it again.
 #[cfg(feature = "fuzz")]
 pub(crate) fn answer_line(bytes: &[u8]) -> Option<Vec<u8>> {
     serde_json::from_slice(bytes).ok().and_then(|answer| written(&answer).ok())
@@ -276,7 +280,7 @@ mod tests {
     use super::{super::wake::Bell, *};
     use std::sync::Arc;
 
-    fn with_door(test: impl FnOnce(&Caller, &Path, &Table)) {
+    fn with_door(test: impl FnOnce(&ObserverClient, &Path, &Table)) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("door");
         let table = Table::new(Arc::new(Bell::default()));
@@ -286,33 +290,33 @@ mod tests {
             while !path.exists() {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            test(&Caller::new(path.clone()), &path, &table);
+            test(&ObserverClient::new(path.clone()), &path, &table);
             drop(writer);
         });
     }
 
     #[test]
     fn an_observer_says_what_it_knows_and_that_it_does_not() {
-        with_door(|caller, _, table| {
-            let ask = || caller.ask(Ask::Sessions(Wanted::All));
+        with_door(|client, _, table| {
+            let ask = || client.ask(Ask::Sessions(Wanted::All));
             assert!(matches!(ask(), Some(Answer::Unknown)), "it has not looked at anything yet");
             table.complete();
             assert!(matches!(ask(), Some(Answer::Sessions(sessions)) if sessions.is_empty()));
             assert!(
-                matches!(caller.ask(Ask::Health), Some(Answer::Health(health)) if health.troubles.is_empty())
+                matches!(client.ask(Ask::Health), Some(Answer::Health(health)) if health.troubles.is_empty())
             );
         });
     }
 
     #[test]
     fn nonsense_and_other_versions_get_an_answer_and_do_no_harm() {
-        with_door(|caller, path, table| {
+        with_door(|client, path, table| {
             table.complete();
             let stream = UnixStream::connect(path).unwrap();
             for question in ["nonsense\n", "{\"protocol\":\"0 9.9\",\"ask\":\"health\"}\n", "\u{0}\n"] {
                 assert!(matches!(exchange(&stream, question.as_bytes()), Ok(Answer::Unknown)), "{question}");
             }
-            assert!(matches!(caller.ask(Ask::Sessions(Wanted::All)), Some(Answer::Sessions(_))));
+            assert!(matches!(client.ask(Ask::Sessions(Wanted::All)), Some(Answer::Sessions(_))));
         });
     }
 
@@ -320,26 +324,26 @@ mod tests {
     fn an_observer_that_does_not_answer_is_not_asked_again_for_a_while() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("door");
-        let caller = Caller::new(path.clone());
-        assert!(caller.ask(Ask::Health).is_none(), "there is none");
+        let client = ObserverClient::new(path.clone());
+        assert!(client.ask(Ask::Health).is_none(), "there is none");
         let _silent = UnixListener::bind(&path).unwrap();
-        assert!(caller.ask(Ask::Health).is_none());
+        assert!(client.ask(Ask::Health).is_none());
         let began = Instant::now();
-        assert!(caller.ask(Ask::Health).is_none());
-        assert!(began.elapsed() < PATIENCE);
+        assert!(client.ask(Ask::Health).is_none());
+        assert!(began.elapsed() < ANSWER_TIMEOUT);
         // The next observer is asked at once.
-        let silent = caller.socket();
+        let silent = client.socket();
         let table = Table::new(Arc::new(Bell::default()));
         let (stop, writer) = io::pipe().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| serve(&path, &table, &stop));
-            while caller.socket().is_none() || caller.socket() == silent {
+            while client.socket().is_none() || client.socket() == silent {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // Its socket may be there a moment before it listens.
+            // The socket file may exist a moment before somebody listens on it.
             let began = Instant::now();
-            while caller.ask(Ask::Health).is_none() {
-                assert!(began.elapsed() < REST);
+            while client.ask(Ask::Health).is_none() {
+                assert!(began.elapsed() < RETRY_AFTER);
             }
             drop(writer);
         });

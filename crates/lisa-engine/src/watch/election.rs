@@ -1,13 +1,14 @@
-//! Who watches: of all Lisa processes on a state directory and a socket, one.
+//! Leader election: of all Lisa processes on one state directory and tmux socket, one is the observer.
 //!
-//! The observer holds a lock that dies with it, and writes a beat into the lock's file as often as it comes round. Every
-//! other process that stays is a candidate: it is connected to the observer, so it knows at once when that dies. One of
-//! them, the deputy, also looks at the beat, so it sees when the observer hangs; the others rest, and look now and then.
+//! The observer holds a lock that dies with it, and writes a heartbeat into the lock file. Every other long-lived
+//! process is a candidate: it is connected to the observer, so it notices at once when the observer dies. One of the
+//! candidates, the deputy, also watches the heartbeat and so notices a hung observer; the others only check now and
+//! then whether there is a deputy.
 //!
-//! An observer that hangs is deposed: its lock's file is replaced by another, which the next observer holds. Whoever finds
-//! that its own file is not the one at that path any more has lost the office and writes nothing more. Two that believe
-//! for a moment that they watch cost time and nothing else: each change of a session is written under that session's
-//! lock, against what is written there.
+//! A hung observer is deposed by replacing its lock file; the next observer holds the new one. A process whose own
+//! lock file is no longer the one at that path has been deposed and stops writing. Two processes that briefly both
+//! believe they are the observer cost time and nothing else: each change of a session is made under that session's
+//! lock and checked against what is already written.
 
 use crate::{
     disk,
@@ -35,38 +36,39 @@ use std::{
 /// How often an observer says that it is there.
 pub(super) const BEAT: Duration = Duration::from_millis(200);
 /// An observer that has not said so for this long hangs.
-const HANGS: Duration = Duration::from_millis(500);
-/// How often the deputy looks at the beat, and how often every other candidate does.
-const LOOK: Duration = Duration::from_millis(300);
-const LOOK_RESTING: Duration = Duration::from_secs(2);
+const HANGS: Duration = Duration::from_millis(450);
+/// How often the deputy looks at the beat: two looks at the same one are a hang, noticed within 0.9 s.
+const LOOK: Duration = HANGS;
+/// How often every other candidate looks whether there is a deputy.
+const LOOK_RESTING: Duration = Duration::from_secs(5);
 /// How often a candidate tries where there is no observer to be connected to, and for how long.
 const RETRY: Duration = Duration::from_millis(30);
 const RETRIES: Duration = Duration::from_secs(3);
 
-/// The office: where its lock is, and where its observer can be reached.
+/// The election: where its lock is, and where its observer can be reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Office {
+pub(crate) struct Election {
     lock: PathBuf,
-    door: PathBuf,
+    observer_socket: PathBuf,
 }
 
-impl Office {
-    /// The office for a state directory and a socket of tmux's. Nothing is made and nothing is read.
+impl Election {
+    /// The election for a state directory and a tmux socket. Creates nothing and reads nothing.
     pub(crate) fn of(state_dir: &Path, socket: &Path) -> Self {
         use md5::{Digest, Md5};
         let dir = state_dir.join("observer");
         let hash = Md5::digest(socket.as_os_str().as_encoded_bytes());
         let name: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        Self { lock: dir.join(format!("{name}.lock")), door: dir.join(name) }
+        Self { lock: dir.join(format!("{name}.lock")), observer_socket: dir.join(name) }
     }
 
-    /// The socket at which the observer can be asked.
-    pub(crate) fn door(&self) -> &Path {
-        &self.door
+    /// The socket of the observer.
+    pub(crate) fn observer_socket(&self) -> &Path {
+        &self.observer_socket
     }
 
-    /// Waits until this process is the observer. `None` when `stop` was closed before.
-    pub(super) fn stand(&self, stop: &PipeReader) -> Result<Option<Term>> {
+    /// Waits until this process is the observer. `None` if `stop` is closed first.
+    pub(super) fn wait_for_term(&self, stop: &PipeReader) -> Result<Option<Term>> {
         for directory in self.lock.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
             disk::private_dir(directory)?;
         }
@@ -88,7 +90,7 @@ impl Office {
         }
     }
 
-    /// Takes the office if it is free.
+    /// Becomes the observer if there is none.
     fn take(&self) -> Result<Option<Term>> {
         let file = self.open(&self.lock)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -97,16 +99,16 @@ impl Office {
             Err(error) => return Err(Error::io("lock", &self.lock, &error.into())),
         }
         let term = Term { file, path: self.lock.clone(), beats: AtomicU64::new(0) };
-        // Somebody may have replaced the file between the two.
+        // Somebody may have replaced the file between open and lock (race).
         Ok(term.holds().then_some(term))
     }
 
-    /// Waits until the observer is gone, hangs, or this process is to end.
+    /// Waits until the observer has died or hangs, or until this process should stop.
     fn follow(&self, stop: &PipeReader, candidacy: &mut Candidacy) -> Result<Next> {
-        let connection = UnixStream::connect(&self.door).ok();
+        let connection = UnixStream::connect(&self.observer_socket).ok();
         loop {
             if candidacy.deputy.is_none() {
-                candidacy.deputy = self.deputise()?;
+                candidacy.deputy = self.become_deputy()?;
             }
             let limit = match &connection {
                 None if candidacy.began.elapsed() < RETRIES => RETRY,
@@ -130,8 +132,8 @@ impl Office {
                 candidacy.changed = Instant::now();
                 return Ok(Next::Depose);
             }
-            // Nothing is ever sent to a connection that asks nothing: what comes is its end. One to an observer that was
-            // deposed says nothing of the next.
+            // Nothing is ever sent on a connection that asks nothing, so an event on it is its end. The end of a
+            // connection to a deposed observer says nothing about the next one.
             if another || connection.is_none() || fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
                 if another || connection.is_some() {
                     candidacy.began = Instant::now();
@@ -141,13 +143,13 @@ impl Office {
         }
     }
 
-    /// Becomes the deputy, if nobody is.
-    fn deputise(&self) -> Result<Option<File>> {
+    /// Becomes the deputy, if there is none.
+    fn become_deputy(&self) -> Result<Option<File>> {
         let file = self.open(&self.lock.with_extension("deputy"))?;
         Ok(flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file))
     }
 
-    /// Takes the office from an observer that hangs: it has not beaten since this.
+    /// Deposes a hung observer, whose heartbeat hasn't changed since `beat`.
     fn depose(&self, beat: Option<Beat>) -> Result<Option<Term>> {
         let guard = self.open(&self.lock.with_extension("depose"))?;
         if flock(&guard, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -156,7 +158,7 @@ impl Office {
         if let Some(term) = self.take()? {
             return Ok(Some(term));
         }
-        // Another candidate may have deposed it a moment ago.
+        // Another candidate may have just deposed it (race).
         if self.beat() != beat {
             return Ok(None);
         }
@@ -166,7 +168,7 @@ impl Office {
         let io = |error: std::io::Error| Error::io("replace", &self.lock, &error);
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| io(error.into()))?;
         fs::rename(&fresh, &self.lock).map_err(io)?;
-        tracing::warn!(lock = %self.lock.display(), "the observer hangs and was deposed");
+        tracing::warn!(lock = %self.lock.display(), "the observer hung and was deposed");
         Ok(Some(Term { file, path: self.lock.clone(), beats: AtomicU64::new(0) }))
     }
 
@@ -181,21 +183,21 @@ impl Office {
     }
 }
 
-/// A sign of life: which file, and when it was last written.
+/// A heartbeat: the lock file and its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Beat {
     file: (u64, u64),
     written: SystemTime,
 }
 
-/// What a candidate knows.
+/// The state of a candidate.
 struct Candidacy {
-    /// The last beat that it has seen, and when that was new.
+    /// The last heartbeat it saw, and when that one was new.
     beat: Option<Beat>,
     changed: Instant,
-    /// The lock of the deputy, where this is the one.
+    /// The deputy's lock, if this process is the deputy.
     deputy: Option<File>,
-    /// Since when it has tried to reach an observer.
+    /// When it started to try to connect to an observer.
     began: Instant,
 }
 
@@ -205,7 +207,7 @@ enum Next {
     Stop,
 }
 
-/// The time in which this process is the observer. It ends when this is dropped.
+/// The term of this process as the observer. Dropping it ends the term.
 #[derive(Debug)]
 pub(super) struct Term {
     file: File,
@@ -214,7 +216,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// Whether nobody has taken the office from this process.
+    /// Whether this process hasn't been deposed.
     pub(super) fn holds(&self) -> bool {
         let id = |found: fs::Metadata| (found.dev(), found.ino());
         match (self.file.metadata().map(id), fs::metadata(&self.path).map(id)) {
@@ -223,10 +225,10 @@ impl Term {
         }
     }
 
-    /// Says that this process is there.
+    /// Writes a heartbeat.
     pub(super) fn beat(&self) {
         let beat = format!("{} {:020}\n", std::process::id(), self.beats.fetch_add(1, Ordering::Relaxed));
-        // Written over what is there: that works on a full disk, too.
+        // Overwrites the old one, which works even on a full disk.
         let _ = self.file.write_all_at(beat.as_bytes(), 0);
     }
 }
@@ -235,8 +237,8 @@ impl Term {
 mod tests {
     use super::*;
 
-    fn office(dir: &Path) -> Office {
-        Office::of(dir, Path::new("/tmp/tmux-0/lisa"))
+    fn election(dir: &Path) -> Election {
+        Election::of(dir, Path::new("/tmp/tmux-0/lisa"))
     }
 
     fn state() -> tempfile::TempDir {
@@ -250,48 +252,48 @@ mod tests {
     #[test]
     fn one_of_two_has_the_office_and_the_other_gets_it_when_that_one_lets_go() {
         let dir = state();
-        let first = office(dir.path()).take().unwrap().unwrap();
-        assert!(office(dir.path()).take().unwrap().is_none());
+        let first = election(dir.path()).take().unwrap().unwrap();
+        assert!(election(dir.path()).take().unwrap().is_none());
         assert!(first.holds());
         drop(first);
-        assert!(office(dir.path()).take().unwrap().is_some());
+        assert!(election(dir.path()).take().unwrap().is_some());
     }
 
     #[test]
     fn two_sockets_have_an_office_each() {
         let dir = state();
-        let _first = office(dir.path()).take().unwrap().unwrap();
-        let other = Office::of(dir.path(), Path::new("/tmp/tmux-0/other"));
+        let _first = election(dir.path()).take().unwrap().unwrap();
+        let other = Election::of(dir.path(), Path::new("/tmp/tmux-0/other"));
         assert!(other.take().unwrap().is_some());
     }
 
     #[test]
     fn an_observer_that_does_not_beat_is_deposed_and_knows_it() {
         let dir = state();
-        let hung = office(dir.path()).take().unwrap().unwrap();
+        let hung = election(dir.path()).take().unwrap().unwrap();
         hung.beat();
         let (stop, _writer) = std::io::pipe().unwrap();
         let began = Instant::now();
-        let next = office(dir.path()).stand(&stop).unwrap().unwrap();
+        let next = election(dir.path()).wait_for_term(&stop).unwrap().unwrap();
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
         assert!(next.holds() && !hung.holds());
         drop(hung);
-        assert!(office(dir.path()).take().unwrap().is_none(), "the office of the next is not lost with it");
+        assert!(election(dir.path()).take().unwrap().is_none(), "the term of the next is not lost with it");
     }
 
     #[test]
     fn one_candidate_is_the_deputy_until_it_goes() {
         let dir = state();
-        let deputy = office(dir.path()).deputise().unwrap().unwrap();
-        assert!(office(dir.path()).deputise().unwrap().is_none());
+        let deputy = election(dir.path()).become_deputy().unwrap().unwrap();
+        assert!(election(dir.path()).become_deputy().unwrap().is_none());
         drop(deputy);
-        assert!(office(dir.path()).deputise().unwrap().is_some());
+        assert!(election(dir.path()).become_deputy().unwrap().is_some());
     }
 
     #[test]
     fn an_observer_that_beats_is_left_alone_and_a_candidate_that_is_stopped_goes() {
         let dir = state();
-        let term = office(dir.path()).take().unwrap().unwrap();
+        let term = election(dir.path()).take().unwrap().unwrap();
         let (stop, writer) = std::io::pipe().unwrap();
         let beating = std::thread::spawn(move || {
             for _ in 0..20 {
@@ -301,8 +303,8 @@ mod tests {
             term.holds()
         });
         let stands = std::thread::spawn({
-            let office = office(dir.path());
-            move || office.stand(&stop).unwrap().is_none()
+            let election = election(dir.path());
+            move || election.wait_for_term(&stop).unwrap().is_none()
         });
         std::thread::sleep(Duration::from_millis(1_500));
         drop(writer);

@@ -1,6 +1,6 @@
-//! Files that tell about sessions, watched: their directories, and the agents' own files.
+//! Watches files with information about sessions: those in their directories, and the agents' own files.
 
-use super::wake::{Bell, Reason};
+use super::wake::{Bell, WakeReason};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::{
     collections::HashMap,
@@ -8,12 +8,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Files of a session's directory that tell about it. Whatever else is in there a look itself writes.
+/// Files of a session's directory to watch; the other files there are written by looks themselves.
 pub(super) const HOOKS: &str = "hooks.jsonl";
 const META: &str = "meta.json";
 pub(super) const TELLING: &[&str] = &["done", "heartbeat"];
 
-/// Which session a path tells about.
+/// Which session a path belongs to.
 #[derive(Debug, Default)]
 struct Map {
     sessions: PathBuf,
@@ -26,25 +26,25 @@ struct Map {
 pub(super) struct Files {
     watcher: Option<RecommendedWatcher>,
     map: Arc<Mutex<Map>>,
-    /// How many sessions need each directory.
+    /// How many sessions need each directory (reference count).
     users: HashMap<PathBuf, usize>,
     /// The agents' own files, by session.
     own: HashMap<String, Vec<PathBuf>>,
 }
 
 impl Files {
-    /// Watches the directory of all sessions; nothing else yet.
+    /// Watches only the directory of all sessions at first.
     pub(super) fn new(sessions: &Path, bell: Arc<Bell>) -> Self {
         let map = Arc::new(Mutex::new(Map { sessions: sessions.to_owned(), ..Map::default() }));
         let heard = Arc::clone(&map);
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| match event {
             Ok(event) => hear(&locked(&heard), &bell, &event),
             Err(error) => {
-                tracing::warn!(%error, "file events were lost");
+                tracing::warn!(%error, "lost file events");
                 bell.rebuild();
             }
         });
-        let watcher = watcher.inspect_err(|error| tracing::warn!(%error, "files cannot be watched")).ok();
+        let watcher = watcher.inspect_err(|error| tracing::warn!(%error, "could not watch files")).ok();
         let mut files = Self { watcher, map, users: HashMap::new(), own: HashMap::new() };
         files.hold(sessions);
         files
@@ -62,13 +62,13 @@ impl Files {
         }
     }
 
-    /// Watches the agent's own files of a session, and no longer those that told of it before.
+    /// Watches the agent's own files of a session, and stops watching its previous ones.
     pub(super) fn watch_files(&mut self, name: &str, paths: Vec<PathBuf>) {
         let before = self.own.get(name).map(Vec::as_slice).unwrap_or_default();
         if before == paths {
             return;
         }
-        // One whose directory is not there yet is tried again at the next look.
+        // A file whose directory doesn't exist yet is retried at the next look.
         let held: Vec<PathBuf> =
             paths.into_iter().filter(|path| path.parent().is_some_and(|parent| self.hold(parent))).collect();
         for path in &held {
@@ -78,7 +78,7 @@ impl Files {
         self.let_go(name, &before);
     }
 
-    /// Watches nothing of a session any more.
+    /// Stops watching a session.
     pub(super) fn forget(&mut self, name: &str, directory: &Path) {
         if locked(&self.map).directories.remove(directory).is_some() {
             self.release(directory);
@@ -105,7 +105,7 @@ impl Files {
         }
     }
 
-    /// Watches a directory for one user more; says whether it is watched.
+    /// Adds a reference to a directory; returns whether it is watched.
     fn hold(&mut self, directory: &Path) -> bool {
         if let Some(users) = self.users.get_mut(directory) {
             *users += 1;
@@ -117,8 +117,10 @@ impl Files {
                 self.users.insert(directory.to_owned(), 1);
                 return true;
             }
-            Err(error) if !directory.exists() => tracing::debug!(%error, "a directory is not there yet"),
-            Err(error) => tracing::warn!(%error, directory = %directory.display(), "it cannot be watched"),
+            Err(error) if !directory.exists() => tracing::debug!(%error, "a directory does not exist yet"),
+            Err(error) => {
+                tracing::warn!(%error, directory = %directory.display(), "could not watch a directory")
+            }
         }
         false
     }
@@ -129,7 +131,7 @@ impl Files {
         if *users == 0 {
             self.users.remove(directory);
             if let Some(watcher) = &mut self.watcher {
-                // A directory that is gone took its watch with it.
+                // A directory that is gone has already lost its watch.
                 let _ = watcher.unwatch(directory);
             }
         }
@@ -150,7 +152,7 @@ fn hear(map: &Map, bell: &Bell, event: &Event) {
     }
     for path in &event.paths {
         if let Some(names) = map.files.get(path) {
-            names.iter().for_each(|name| bell.wake(name, Reason::File));
+            names.iter().for_each(|name| bell.wake(name, WakeReason::File));
             continue;
         }
         let (Some(directory), Some(file)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
@@ -158,17 +160,17 @@ fn hear(map: &Map, bell: &Bell, event: &Event) {
             continue;
         };
         if directory == map.sessions {
-            // Names that begin with a dot are directories on their way out.
+            // Names that start with a dot are directories that are being removed.
             if !file.starts_with('.') {
-                bell.wake(file, Reason::Listed);
+                bell.wake(file, WakeReason::Listed);
             }
             continue;
         }
         let Some(name) = map.directories.get(directory) else { continue };
         match file {
-            HOOKS => bell.wake(name, Reason::Hook),
-            META => bell.wake(name, Reason::Listed),
-            file if TELLING.contains(&file) => bell.wake(name, Reason::File),
+            HOOKS => bell.wake(name, WakeReason::Hook),
+            META => bell.wake(name, WakeReason::Listed),
+            file if TELLING.contains(&file) => bell.wake(name, WakeReason::File),
             _ => {}
         }
     }
@@ -183,8 +185,8 @@ mod tests {
         time::{Duration, Instant},
     };
 
-    /// What rings within a moment.
-    fn rung(bell: &Bell) -> BTreeMap<String, Reason> {
+    /// What wakes the observer within a moment.
+    fn rung(bell: &Bell) -> BTreeMap<String, WakeReason> {
         let mut all = BTreeMap::new();
         let end = Instant::now() + Duration::from_millis(100);
         while Instant::now() < end {
@@ -206,10 +208,10 @@ mod tests {
         assert_eq!(rung(&bell), BTreeMap::new());
         fs::write(sessions.join("a/hooks.jsonl"), "x").unwrap();
         fs::create_dir(sessions.join("b")).unwrap();
-        let expected = [("a".to_owned(), Reason::Hook), ("b".to_owned(), Reason::Listed)];
+        let expected = [("a".to_owned(), WakeReason::Hook), ("b".to_owned(), WakeReason::Listed)];
         assert_eq!(rung(&bell), BTreeMap::from(expected));
         fs::write(sessions.join("a/meta.json"), "x").unwrap();
-        assert_eq!(rung(&bell), BTreeMap::from([("a".to_owned(), Reason::Listed)]));
+        assert_eq!(rung(&bell), BTreeMap::from([("a".to_owned(), WakeReason::Listed)]));
     }
 
     #[test]
@@ -225,7 +227,7 @@ mod tests {
         files.watch_files("b", vec![shared.join("2.json")]);
         fs::write(shared.join("2.json"), "x").unwrap();
         fs::write(shared.join("3.json"), "x").unwrap();
-        assert_eq!(rung(&bell), BTreeMap::from([("b".to_owned(), Reason::File)]));
+        assert_eq!(rung(&bell), BTreeMap::from([("b".to_owned(), WakeReason::File)]));
         files.forget("a", &sessions.join("a"));
         assert!(files.hears(&shared));
         files.watch_files("b", Vec::new());

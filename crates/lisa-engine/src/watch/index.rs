@@ -1,47 +1,47 @@
-//! The sessions that the observer watches, found by name and by the key under which the kernel tells of them.
+//! The sessions that the observer watches, by name and by the key that kernel events carry.
 
 use super::{
     files::{HOOKS, TELLING},
     stamps::Stamps,
 };
 use crate::{
-    session::{Folder, Meta},
-    words::StateName,
+    api::words::StateName,
+    session::{Meta, SessionDir},
 };
 use std::{collections::HashMap, path::PathBuf, time::Instant};
 
-/// A session that is watched.
+/// A watched session.
 #[derive(Debug)]
 pub(super) struct Watched {
-    pub(super) folder: Folder,
+    pub(super) dir: SessionDir,
     pub(super) meta: Meta,
-    /// The number that the sentinel and the bursts know it by; another for each run.
+    /// Its key in the sentinel and for debouncing; each run has another one.
     pub(super) key: u64,
-    /// What it was last judged to be.
+    /// Its state at the last verdict.
     pub(super) state: Option<StateName>,
     /// When it was last looked at.
     pub(super) looked: Option<Instant>,
-    /// Whether the kernel tells of its process, and of its terminal.
+    /// Whether kernel events for its process (and its terminal) are on.
     pub(super) process_heard: bool,
     pub(super) terminal_heard: bool,
     /// Whether its pane had output at the last sweep.
     pub(super) moved: bool,
-    /// When it is looked at anyway.
+    /// When to look at it even without an event.
     pub(super) tick: Option<Instant>,
-    /// The agent's own files that tell about it, and how they and those of its directory were before the last look.
+    /// The agent's own files to watch, and the stamps of all its watched files from before the last look.
     pub(super) files: Vec<PathBuf>,
     pub(super) stamps: Option<Stamps>,
 }
 
 impl Watched {
-    /// Every file that tells about it, as it is now.
+    /// The current stamps of all its watched files.
     pub(super) fn stamped(&self) -> Stamps {
-        let own = TELLING.iter().chain([&HOOKS]).map(|name| self.folder.file(name));
+        let own = TELLING.iter().chain([&HOOKS]).map(|name| self.dir.file(name));
         Stamps::of(own.chain(self.files.iter().cloned()))
     }
 }
 
-/// All of them.
+/// All watched sessions.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     sessions: HashMap<String, Watched>,
@@ -50,8 +50,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Puts a session in, or its new run in place of the old one. Says which key is not in use any more.
-    pub(super) fn put(&mut self, folder: Folder, meta: Meta) -> Option<u64> {
+    /// Adds a session, or replaces its old run. Returns the key that is no longer in use.
+    pub(super) fn put(&mut self, dir: SessionDir, meta: Meta) -> Option<u64> {
         let name = meta.name.clone();
         let same_run =
             |known: &Watched| known.meta.run_id == meta.run_id && known.meta.pane_id == meta.pane_id;
@@ -65,7 +65,7 @@ impl Index {
         self.last_key += 1;
         self.keys.insert(self.last_key, name.clone());
         let watched = Watched {
-            folder,
+            dir,
             meta,
             key: self.last_key,
             state: None,
@@ -81,7 +81,7 @@ impl Index {
         before
     }
 
-    /// Takes a session out.
+    /// Removes a session.
     pub(super) fn remove(&mut self, name: &str) -> Option<Watched> {
         let watched = self.sessions.remove(name)?;
         self.keys.remove(&watched.key);
@@ -96,7 +96,7 @@ impl Index {
         self.sessions.get_mut(name)
     }
 
-    /// The session of a key.
+    /// The session with a key.
     pub(super) fn by_key(&mut self, key: u64) -> Option<&mut Watched> {
         self.sessions.get_mut(self.keys.get(&key)?)
     }
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn a_session_is_found_by_name_and_key_and_a_new_run_takes_the_place_of_the_old() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = || Folder::at(dir.path()).unwrap();
+        let dir = || SessionDir::at(dir.path()).unwrap();
         let mut index = Index::default();
-        assert_eq!(index.put(folder(), meta("a", "1", "%1")), None);
+        assert_eq!(index.put(dir(), meta("a", "1", "%1")), None);
         let key = index.get("a").unwrap().key;
-        assert_eq!(index.put(folder(), meta("a", "1", "%1")), None, "the same run keeps its key");
+        assert_eq!(index.put(dir(), meta("a", "1", "%1")), None, "the same run keeps its key");
         assert_eq!(index.by_key(key).unwrap().meta.name, "a");
-        assert_eq!(index.put(folder(), meta("a", "2", "%2")), Some(key));
+        assert_eq!(index.put(dir(), meta("a", "2", "%2")), Some(key));
         assert!(index.by_key(key).is_none());
         assert_eq!(index.get("a").unwrap().meta.run_id, "2");
         index.remove("a").unwrap();

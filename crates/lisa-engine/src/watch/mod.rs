@@ -1,21 +1,26 @@
-//! Watching: what a Lisa process that stays does beside answering calls.
+//! Watching: what a long-lived Lisa process does besides answering calls.
 //!
-//! Of all such processes one is the observer ([`election`], [`observer`]): it judges on events and writes what came of it
-//! to the sessions' state and to the [`journal`]. The others follow the journal, and ask the observer what it knows
-//! ([`door`]) before they look for themselves. When it goes, the next takes over.
+//! One of these processes is the observer ([`election`], [`observer`]): it judges on events and writes the results to
+//! the sessions' state and the [`journal`]. The others follow the journal, and ask the observer ([`door`]) before they
+//! look themselves. When the observer exits, another one takes over.
 //!
-//! Waits are left with one thread for all of them ([`parking`]); whoever follows the journal as a stream has its own
-//! ([`stream`]).
+//! One thread serves all waits ([`parking`]); a caller that follows the journal as a stream has its own ([`stream`]).
 
 pub mod change;
 pub mod journal;
 pub mod record;
 
 mod bursts;
+mod cancel;
+mod context;
+mod describe;
 mod door;
 mod election;
+mod ending;
 mod files;
 mod index;
+pub mod judge;
+mod looking;
 mod observer;
 mod parking;
 mod stamps;
@@ -24,25 +29,27 @@ mod table;
 mod waits;
 mod wake;
 
+pub use cancel::Cancel;
+pub use context::{Caller, Context};
+pub(crate) use describe::describe;
 pub use door::Health;
 #[cfg(feature = "fuzz")]
 pub(crate) use door::{answer_line, answers};
-pub use parking::Said;
+pub(crate) use ending::Ending;
+pub(crate) use parking::NewWait;
+pub use parking::WaitMessage;
 pub use stream::Watch;
+pub use waits::holds;
+pub(crate) use waits::{cancelled, not_ahead};
 
-use crate::{
-    api::Session,
-    engine::{Cancel, Engine},
-    error::{Error, Result},
-};
-use door::{Answer, Ask};
-use election::{Office, Term};
+use crate::error::{Error, Result};
+use election::{Election, Term};
 use observer::Observer;
-use parking::{Arrival, Attendant, Parking};
+use parking::{WaitMailbox, WaitThread};
 use std::{
     io::{PipeReader, PipeWriter},
     path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -50,33 +57,33 @@ use table::Want;
 pub(crate) use table::{Table, Wanted};
 use wake::Bell;
 
-/// How long a process that could not become the observer rests before it tries again.
-const REST: Duration = Duration::from_secs(1);
+/// How long a process that couldn't become the observer pauses before it retries.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What a process that stays has: it is the observer or ready to become it, and it looks after its own waits.
+/// The background threads of a long-lived process: the candidate for observer, and the one that serves waits.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     bell: Arc<Bell>,
     table: Arc<Table>,
-    parking: Arc<Parking>,
-    engine: Engine,
-    attendant: Mutex<Option<Attendant>>,
+    mailbox: Arc<WaitMailbox>,
+    context: Arc<Context>,
+    wait_thread: Mutex<Option<WaitThread>>,
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watcher {
-    /// Starts on an engine of its own.
-    pub(crate) fn start(engine: Engine) -> Result<Self> {
+    /// Starts the threads.
+    pub(crate) fn start(context: Arc<Context>) -> Result<Self> {
         let io = |error: std::io::Error| Error::io("start", Path::new("a thread"), &error);
         let bell = Arc::new(Bell::default());
         let table = Arc::new(Table::new(Arc::clone(&bell)));
-        engine.knows(&table);
-        let office = engine.office();
+        context.knows(&table);
+        let election = context.election();
         let (stop, writer) = std::io::pipe().map_err(io)?;
         let candidate = Candidate {
-            engine: engine.clone(),
-            office,
+            context: Arc::clone(&context),
+            election,
             bell: Arc::clone(&bell),
             table: Arc::clone(&table),
             stop,
@@ -88,42 +95,42 @@ impl Watcher {
         Ok(Self {
             bell,
             table,
-            parking: Arc::default(),
-            engine,
-            attendant: Mutex::new(None),
+            mailbox: Arc::default(),
+            context,
+            wait_thread: Mutex::new(None),
             stop: Some(writer),
             thread: Some(thread),
         })
     }
 
-    /// What this process itself knows, where it is the observer.
+    /// This process's own table, for while it is the observer.
     pub(crate) fn table(&self) -> Arc<Table> {
         Arc::clone(&self.table)
     }
 
-    /// Leaves a wait with the thread that looks after them.
-    fn park(&self, arrival: Arrival, cancel: &Cancel) -> Result<()> {
+    /// Hands a wait to the thread that serves all waits.
+    pub(crate) fn park(&self, new_wait: NewWait, cancel: &Cancel) -> Result<()> {
         self.attend()?;
-        self.parking.park(arrival, cancel);
+        self.mailbox.park(new_wait, cancel);
         Ok(())
     }
 
-    /// How often the journal has moved.
+    /// How often the journal has changed.
     pub(crate) fn moves(&self) -> u64 {
-        // Where the journal cannot be followed, a stream looks as often as it is asked.
+        // If the journal can't be followed, a stream polls.
         let _ = self.attend();
-        self.parking.moves()
+        self.mailbox.moves()
     }
 
-    /// Sleeps until the journal has moved since, or the time is over.
+    /// Blocks until the journal has changed since `seen`, or until the timeout.
     pub(crate) fn moved_since(&self, seen: u64, limit: Duration) {
-        self.parking.moved_since(seen, limit);
+        self.mailbox.moved_since(seen, limit);
     }
 
     fn attend(&self) -> Result<()> {
-        let mut attendant = self.attendant.lock().unwrap_or_else(PoisonError::into_inner);
-        if attendant.is_none() {
-            *attendant = Some(Attendant::start(self.engine.clone(), Arc::clone(&self.parking))?);
+        let mut wait_thread = self.wait_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if wait_thread.is_none() {
+            *wait_thread = Some(WaitThread::start(self.context.clone(), Arc::clone(&self.mailbox))?);
         }
         Ok(())
     }
@@ -139,10 +146,10 @@ impl Drop for Watcher {
     }
 }
 
-/// The thread that becomes the observer when nobody else is.
+/// The thread that becomes the observer when there is none.
 struct Candidate {
-    engine: Engine,
-    office: Office,
+    context: Arc<Context>,
+    election: Election,
     bell: Arc<Bell>,
     table: Arc<Table>,
     stop: PipeReader,
@@ -151,101 +158,44 @@ struct Candidate {
 impl Candidate {
     fn run(self) {
         while !self.bell.stopped() {
-            match self.office.stand(&self.stop) {
+            match self.election.wait_for_term(&self.stop) {
                 Ok(Some(term)) => self.serve(&term),
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "this process cannot become the observer");
-                    thread::sleep(REST);
+                    tracing::warn!(%error, "could not become the observer");
+                    thread::sleep(RETRY_AFTER);
                 }
             }
         }
     }
 
-    /// Watches, and answers at the door, until the term is over.
+    /// Watches, and answers on the observer's socket, until the term ends.
     fn serve(&self, term: &Term) {
         let (over, writer) = match std::io::pipe() {
             Ok(pipe) => pipe,
             Err(error) => {
-                tracing::warn!(%error, "this process cannot watch");
-                thread::sleep(REST);
+                tracing::warn!(%error, "could not watch the sessions");
+                thread::sleep(RETRY_AFTER);
                 return;
             }
         };
         self.table.begin();
         thread::scope(|scope| {
             let door = thread::Builder::new().name("lisa-door".to_owned());
-            let answering = door.spawn_scoped(scope, || door::serve(self.office.door(), &self.table, &over));
+            let answering =
+                door.spawn_scoped(scope, || door::serve(self.election.observer_socket(), &self.table, &over));
             if let Err(error) = answering {
-                tracing::warn!(%error, "other processes cannot ask the observer");
+                tracing::warn!(%error, "could not serve the observer's socket");
             }
-            match Observer::new(&self.engine, &self.bell, &self.table) {
+            match Observer::new(&self.context, &self.bell, &self.table) {
                 Ok(observer) => observer.run(term),
                 Err(error) => {
-                    tracing::warn!(%error, "this process cannot watch");
-                    thread::sleep(REST);
+                    tracing::warn!(%error, "could not watch the sessions");
+                    thread::sleep(RETRY_AFTER);
                 }
             }
             self.table.clear();
             drop(writer);
         });
-    }
-}
-
-/// The way to the observer of a process that does not watch itself.
-#[derive(Debug, Default)]
-pub(crate) struct Observed {
-    door: OnceLock<door::Caller>,
-}
-
-impl Observed {
-    fn ask(&self, engine: &Engine, ask: Ask) -> Option<Answer> {
-        self.door.get_or_init(|| door::Caller::new(engine.office().door().to_owned())).ask(ask)
-    }
-}
-
-impl Engine {
-    /// Where the observer of this state directory and socket is elected.
-    pub(crate) fn office(&self) -> Office {
-        Office::of(&self.config().state_dir, &self.tmux().socket_path())
-    }
-
-    /// A session as the observer knows it, if its last look at it still holds.
-    pub(crate) fn current(&self, name: &str) -> Option<Session> {
-        if let Some(table) = self.own_table().filter(|table| table.leads()) {
-            return table.current(name);
-        }
-        match self.observer().ask(self, Ask::Current(name.to_owned()))? {
-            Answer::Sessions(sessions) => sessions.into_iter().next(),
-            _ => None,
-        }
-    }
-
-    /// Tells the observer that this process has changed a session, which no event tells.
-    pub(crate) fn nudge(&self, name: &str) {
-        match self.own_table().filter(|table| table.leads()) {
-            Some(table) => table.wake(name),
-            // Where there is no observer, nobody has old news.
-            None => drop(self.observer().ask(self, Ask::Wake(vec![name.to_owned()]))),
-        }
-    }
-
-    /// Sessions as the observer knows them; `None` where nobody is the observer, or it does not know.
-    pub(crate) fn observed(&self, wanted: &Wanted) -> Option<Vec<Session>> {
-        if let Some(table) = self.own_table().filter(|table| table.leads()) {
-            return table.answer(wanted);
-        }
-        match self.observer().ask(self, Ask::Sessions(wanted.clone()))? {
-            Answer::Sessions(sessions) => Some(sessions),
-            _ => None,
-        }
-    }
-
-    /// How the observer is; `None` where there is none, or it does not answer.
-    pub fn observer_health(&self) -> Option<Health> {
-        match self.observer().ask(self, Ask::Health)? {
-            Answer::Health(health) => Some(health),
-            _ => None,
-        }
     }
 }

@@ -1,27 +1,26 @@
 //! The observer: woken by events, it looks at the sessions that they name, and at no others.
 //!
-//! One thread does all of it. What wakes it is a file of a session or its agent, the end of a process, output on a
-//! terminal, or the clock: an agent at work is looked at every few seconds, and now and then all panes are asked for what
-//! nothing has told of. An event costs the same whether there are ten sessions or a thousand.
+//! It is a single thread. It is woken by a file of a session or its agent, by the end of a process, by output on a
+//! terminal, or by a timer: a working agent is looked at every few seconds. A sweep over all panes now and then finds
+//! what no event reported. An event costs the same with ten sessions and with a thousand.
 
 use super::{
-    bursts::{Bursts, Listening},
+    bursts::{DebounceMode, OutputDebouncer},
     election::{BEAT, Term},
     files::Files,
     index::{Index, Watched},
-    table::{Known, Table},
+    table::{CachedVerdict, Table},
     waits::is_being_drawn,
-    wake::{Bell, Reason, Woken},
+    wake::{Bell, WakeReason, Woken},
 };
 use crate::{
-    api::Session,
-    engine::Engine,
+    api::{Session, words::StateName},
+    classify::prompt,
     error::{Error, Result},
-    judge::Judged,
-    process::{self, Sentinel, Sight},
-    session::{Folder, Meta, find::Sighting},
-    tmux::remind_of_children,
-    words::StateName,
+    process::{self, Sentinel, SentinelEvent},
+    session::{Meta, SessionDir, find::SessionSnapshot},
+    tmux::send_sigchld,
+    watch::{Context, describe, judge::Judged},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -30,78 +29,78 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many sessions are looked at in one go: others that ring meanwhile are not kept waiting for long.
+/// How many sessions to look at in one batch, so that others that are woken meanwhile don't wait for long.
 const CHUNK: usize = 16;
-/// How often a session is looked at that is being made, says nothing, or cannot be watched as it should be.
-const SOON: Duration = Duration::from_secs(1);
-/// How long at most a session is left alone that is at work and says nothing.
-const PATIENCE_MOST: Duration = Duration::from_secs(60);
-/// How often all panes are asked for, with nothing to watch and for each pane more.
-const SWEEP: Duration = Duration::from_secs(2);
-const SWEEP_EACH: Duration = Duration::from_millis(10);
-/// How often sessions that ended long ago are removed, and how many at a time.
-const TIDY: Duration = Duration::from_secs(60);
-const TIDY_MOST: usize = 50;
-/// The key under which the tmux server itself is watched; sessions have others.
+/// How often to look at a session that is being started, can't be judged, or can't be watched properly.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum time between looks at a working session without events.
+const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Interval of the sweep over all panes, plus the time per pane.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(2);
+const SWEEP_PER_PANE: Duration = Duration::from_millis(10);
+/// How often to remove sessions that ended long ago, and how many at a time.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
+const CLEANUP_BATCH: usize = 50;
+/// The key of the tmux server itself; sessions have other keys.
 const SERVER: u64 = 0;
 
-/// The observer of one term.
+/// The observer, for one term.
 pub(super) struct Observer<'a> {
-    engine: &'a Engine,
+    context: &'a Context,
     bell: &'a Arc<Bell>,
     table: &'a Table,
     index: Index,
     files: Files,
     sentinel: Arc<Sentinel>,
-    bursts: Bursts,
+    output: OutputDebouncer,
     ticks: BTreeSet<(Instant, String)>,
-    /// Sessions that nobody has looked at in this term.
+    /// Sessions that haven't been looked at in this term.
     unseen: VecDeque<String>,
     next_sweep: Instant,
     swept_at: i64,
-    /// When sessions that ended long ago are removed next.
-    next_tidy: Instant,
+    /// When to remove sessions that ended long ago next.
+    next_cleanup: Instant,
     scan: Duration,
-    /// The tmux server whose end is waited for.
+    /// The tmux server whose end is watched.
     server: Option<u32>,
 }
 
 impl<'a> Observer<'a> {
-    pub(super) fn new(engine: &'a Engine, bell: &'a Arc<Bell>, table: &'a Table) -> Result<Self> {
+    pub(super) fn new(context: &'a Context, bell: &'a Arc<Bell>, table: &'a Table) -> Result<Self> {
         process::raise_own_descriptor_limit();
         let rings = Arc::clone(bell);
-        let sentinel = Sentinel::start(move |sight| rings.saw(sight))
+        let sentinel = Sentinel::start(move |event| rings.on_sentinel_event(event))
             .map_err(|error| Error::io("watch", Path::new("processes"), &error))?;
         let sentinel = Arc::new(sentinel);
-        table.listens(Arc::clone(&sentinel));
-        // Makes the directories that are to be watched.
-        engine.store()?;
-        let sessions = engine.config().state_dir.join("sessions");
+        table.set_sentinel(Arc::clone(&sentinel));
+        // Creates the directories to watch.
+        context.store()?;
+        let sessions = context.config.state_dir.join("sessions");
         Ok(Self {
-            engine,
+            context,
             bell,
             table,
             index: Index::default(),
             files: Files::new(&sessions, Arc::clone(bell)),
             sentinel,
-            bursts: Bursts::default(),
+            output: OutputDebouncer::default(),
             ticks: BTreeSet::new(),
             unseen: VecDeque::new(),
-            next_sweep: Instant::now() + SWEEP,
+            next_sweep: Instant::now() + SWEEP_INTERVAL,
             swept_at: 0,
-            next_tidy: Instant::now() + TIDY,
-            scan: engine.config().process_scan_interval,
+            next_cleanup: Instant::now() + CLEANUP_INTERVAL,
+            scan: context.config.process_scan_interval,
             server: None,
         })
     }
 
-    /// Watches until the term is over or the process is to end.
+    /// Watches until the term ends or the process should stop.
     pub(super) fn run(mut self, term: &Term) {
         tracing::info!(pid = std::process::id(), "this process is the observer");
         self.rebuild();
         loop {
             if !term.holds() {
-                tracing::warn!("another process has taken over as the observer");
+                tracing::warn!("another process took over as the observer");
                 return;
             }
             term.beat();
@@ -115,56 +114,56 @@ impl<'a> Observer<'a> {
                 return;
             }
             let due = self.due(woken);
-            self.tidy();
+            self.remove_old_sessions();
             self.look_at(due, term);
         }
     }
 
     /// Removes some of the sessions that ended longer ago than they are kept.
-    fn tidy(&mut self) {
-        if self.next_tidy > Instant::now() {
+    fn remove_old_sessions(&mut self) {
+        if self.next_cleanup > Instant::now() {
             return;
         }
-        self.next_tidy = Instant::now() + TIDY;
-        match self.engine.remove_old(TIDY_MOST) {
+        self.next_cleanup = Instant::now() + CLEANUP_INTERVAL;
+        match self.context.remove_old(CLEANUP_BATCH) {
             Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "sessions that ended long ago were removed"),
-            Err(error) => tracing::warn!(%error, "sessions that ended long ago cannot be removed"),
+            Ok(removed) => tracing::info!(removed, "removed sessions that ended long ago"),
+            Err(error) => tracing::warn!(%error, "could not remove sessions that ended long ago"),
         }
     }
 
     fn next_wake(&self) -> Instant {
         let tick = self.ticks.first().map(|(at, _)| *at);
-        [tick, self.bursts.next()].into_iter().flatten().fold(self.next_sweep, Instant::min)
+        [tick, self.output.next()].into_iter().flatten().fold(self.next_sweep, Instant::min)
     }
 
     /// The sessions to look at now.
-    fn due(&mut self, woken: Woken) -> BTreeMap<String, Reason> {
+    fn due(&mut self, woken: Woken) -> BTreeMap<String, WakeReason> {
         let now = Instant::now();
         let mut lost = woken.rebuild;
         let mut due = woken.sessions;
-        let mut add = |name: &str, reason: Reason| {
+        let mut add = |name: &str, reason: WakeReason| {
             due.entry(name.to_owned()).and_modify(|known| *known = reason.min(*known)).or_insert(reason);
         };
-        for sight in woken.sights {
-            match sight {
-                Sight::Output(key) => {
-                    self.bursts.heard(key, now);
+        for event in woken.sentinel_events {
+            match event {
+                SentinelEvent::Output(key) => {
+                    self.output.on_output(key, now);
                     if let Some(watched) = self.index.by_key(key) {
                         self.table.told(&watched.meta.name, now);
                     }
                 }
                 // Every session has ended with it, whatever its process does.
-                Sight::Ended(SERVER) => {
+                SentinelEvent::Ended(SERVER) => {
                     self.server = None;
                     lost = true;
                 }
-                Sight::Ended(key) => {
-                    // A server that has not heard of it would have to be asked twice.
-                    self.server.into_iter().for_each(remind_of_children);
+                SentinelEvent::Ended(key) => {
+                    // A server that hasn't noticed the end yet would have to be asked twice.
+                    self.server.into_iter().for_each(send_sigchld);
                     if let Some(watched) = self.index.by_key(key) {
                         watched.process_heard = false;
-                        add(&watched.meta.name, Reason::Exit);
+                        add(&watched.meta.name, WakeReason::Exit);
                     }
                 }
             }
@@ -172,39 +171,39 @@ impl<'a> Observer<'a> {
         if lost {
             self.rebuild();
         }
-        for key in self.bursts.take_due(now) {
+        for key in self.output.take_due(now) {
             if let Some(watched) = self.index.by_key(key) {
-                add(&watched.meta.name, Reason::Output);
+                add(&watched.meta.name, WakeReason::Output);
             }
         }
         while self.ticks.first().is_some_and(|(at, _)| *at <= now)
             && let Some((at, name)) = self.ticks.pop_first()
         {
-            // One that another run left behind says nothing.
+            // A key that another run left behind means nothing.
             if let Some(watched) = self.index.get_mut(&name).filter(|watched| watched.tick == Some(at)) {
                 watched.tick = None;
-                add(&name, Reason::Tick);
+                add(&name, WakeReason::Tick);
             }
         }
         if self.next_sweep <= now {
             for name in self.sweep(now) {
-                add(&name, Reason::Sweep);
+                add(&name, WakeReason::Sweep);
             }
         }
         if due.is_empty() {
             for name in self.unseen.drain(..self.unseen.len().min(CHUNK)) {
-                due.insert(name, Reason::First);
+                due.insert(name, WakeReason::First);
             }
         }
         due
     }
 
-    /// Reads the list of sessions anew.
+    /// Reads the list of sessions again.
     fn rebuild(&mut self) {
-        let names = match self.engine.kept() {
+        let names = match self.context.kept() {
             Ok(kept) => kept.names,
             Err(error) => {
-                tracing::warn!(%error, "the sessions cannot be listed");
+                tracing::warn!(%error, "could not list the sessions");
                 return;
             }
         };
@@ -216,8 +215,8 @@ impl<'a> Observer<'a> {
         self.unseen = names.into();
     }
 
-    /// Asks tmux for all panes: which have moved since the last time, and which are gone. Only what nothing has told of
-    /// is new here.
+    /// Lists all panes: which have had output since the last sweep, and which are gone. Only returns what no event has
+    /// reported.
     fn sweep(&mut self, now: Instant) -> Vec<String> {
         let lives = |watched: &&Watched| watched.state != Some(StateName::Exited);
         let live: HashMap<String, String> = self
@@ -227,26 +226,26 @@ impl<'a> Observer<'a> {
             .filter_map(|watched| Some((watched.meta.pane_id.clone()?, watched.meta.name.clone())))
             .collect();
         let all_heard = self.index.iter().filter(lives).all(|watched| watched.terminal_heard);
-        let pause = SWEEP + SWEEP_EACH * u32::try_from(live.len()).unwrap_or(u32::MAX);
-        self.next_sweep = now + if all_heard { pause } else { SOON };
+        let pause = SWEEP_INTERVAL + SWEEP_PER_PANE * u32::try_from(live.len()).unwrap_or(u32::MAX);
+        self.next_sweep = now + if all_heard { pause } else { POLL_INTERVAL };
         if live.is_empty() {
             return Vec::new();
         }
-        let second = crate::engine::now().0 / 1000;
-        let panes: HashMap<String, bool> = match self.engine.tmux().panes_moved(self.swept_at) {
+        let second = crate::observe::now().0 / 1000;
+        let panes: HashMap<String, bool> = match self.context.tmux().panes_moved(self.swept_at) {
             Ok(panes) => panes.into_iter().collect(),
             Err(error) => {
-                tracing::warn!(%error, "the panes cannot be listed");
+                tracing::warn!(%error, "could not list the panes");
                 return live.into_values().collect();
             }
         };
-        // What came in the same second may have come after the look.
+        // Output in the same second may have come after the look.
         self.swept_at = second;
         let mut names = Vec::new();
         for (pane, name) in live {
             let Some(watched) = self.index.get_mut(&name) else { continue };
             let moved = panes.get(&pane).copied();
-            // Where the terminal tells nothing, both output and its end are worth a look.
+            // Without notifications from the terminal, both output and its end are worth a look.
             let before = std::mem::replace(&mut watched.moved, moved == Some(true));
             if moved.is_none() || (!watched.terminal_heard && (before || watched.moved)) {
                 names.push(name);
@@ -255,47 +254,48 @@ impl<'a> Observer<'a> {
         names
     }
 
-    /// Looks at sessions, a few at a time; the strongest reasons first.
-    fn look_at(&mut self, due: BTreeMap<String, Reason>, term: &Term) {
-        let mut order: Vec<(String, Reason)> = due.into_iter().collect();
+    /// Looks at sessions in batches, strongest reasons first.
+    fn look_at(&mut self, due: BTreeMap<String, WakeReason>, term: &Term) {
+        let mut order: Vec<(String, WakeReason)> = due.into_iter().collect();
         order.sort_by_key(|(_, reason)| *reason);
         for chunk in order.chunks(CHUNK) {
+            let _span = tracing::debug_span!("round", sessions = chunk.len()).entered();
             term.beat();
             self.look_at_few(chunk);
             self.bell.looked(chunk.iter().map(|(name, _)| name));
         }
     }
 
-    fn look_at_few(&mut self, due: &[(String, Reason)]) {
-        let mut sessions: Vec<(Folder, Meta)> = Vec::with_capacity(due.len());
+    fn look_at_few(&mut self, due: &[(String, WakeReason)]) {
+        let mut sessions: Vec<(SessionDir, Meta)> = Vec::with_capacity(due.len());
         for (name, reason) in due {
-            let renewed = matches!(reason, Reason::Listed | Reason::First);
+            let renewed = matches!(reason, WakeReason::Listed | WakeReason::First);
             if (renewed || self.index.get(name).is_none()) && !self.renew(name) {
                 continue;
             }
-            sessions.extend(self.index.get(name).map(|w| (w.folder.clone(), w.meta.clone())));
+            sessions.extend(self.index.get(name).map(|w| (w.dir.clone(), w.meta.clone())));
         }
         if sessions.is_empty() {
             return;
         }
         let began = Instant::now();
         for (name, reason) in due {
-            if reason.tells() {
+            if reason.is_event() {
                 self.table.told(name, began);
             }
             if let Some(watched) = self.index.get_mut(name) {
                 watched.stamps = Some(watched.stamped());
             }
         }
-        match self.engine.look_into_all(sessions) {
+        match self.context.look_at_sessions(sessions) {
             Ok(looked) => {
-                for (sighting, judged) in looked {
-                    let name = &sighting.meta.name;
+                for (snapshot, judged) in looked {
+                    let name = &snapshot.meta.name;
                     let reason = due.iter().find(|(due, _)| due == name).map(|(_, reason)| *reason);
-                    self.judged(&sighting, &judged, began);
+                    self.judged(&snapshot, &judged, began);
                     tracing::debug!(
                         session = %name,
-                        reason = reason.map_or("", Reason::as_str),
+                        reason = reason.map_or("", WakeReason::as_str),
                         state = %judged.outcome.verdict.state.name(),
                         rule = %judged.outcome.verdict.reason,
                         us = began.elapsed().as_micros(),
@@ -304,44 +304,44 @@ impl<'a> Observer<'a> {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, sessions = due.len(), "a look failed and is taken again");
+                tracing::warn!(%error, sessions = due.len(), "a look failed and will be retried");
                 for (name, _) in due {
-                    // Whoever asks must find out for themselves.
+                    // Other processes have to look themselves.
                     self.table.remove(name);
-                    self.set_tick(name, Some(began + SOON));
+                    self.set_tick(name, Some(began + POLL_INTERVAL));
                 }
             }
         }
     }
 
-    /// Reads what is known of a session from its directory; says whether there is one.
+    /// Reads a session's metadata again; returns whether there is one.
     fn renew(&mut self, name: &str) -> bool {
         let directory = self.directory(name);
         if !directory.is_dir() {
             self.forget(name);
             return false;
         }
-        // Watched before it is read: what is written between the two rings.
+        // Watch before reading: a write between the two then triggers an event (race).
         self.files.watch_session(name, &directory);
-        match self.engine.load(name) {
-            Ok(Some((folder, meta))) => {
-                if let Some(before) = self.index.put(folder, meta) {
+        match self.context.load(name) {
+            Ok(Some((dir, meta))) => {
+                if let Some(before) = self.index.put(dir, meta) {
                     self.sentinel.forget(before);
-                    self.bursts.forget(before);
+                    self.output.forget(before);
                 }
                 true
             }
-            // It is being made.
+            // It is being created.
             Ok(None) => false,
             Err(error) => {
-                tracing::warn!(session = name, %error, "its metadata cannot be read");
+                tracing::warn!(session = name, %error, "malformed metadata");
                 false
             }
         }
     }
 
     fn directory(&self, name: &str) -> PathBuf {
-        self.engine.config().state_dir.join("sessions").join(name)
+        self.context.config.state_dir.join("sessions").join(name)
     }
 
     fn forget(&mut self, name: &str) {
@@ -350,74 +350,78 @@ impl<'a> Observer<'a> {
         self.files.forget(name, &self.directory(name));
         if let Some(watched) = self.index.remove(name) {
             self.sentinel.forget(watched.key);
-            self.bursts.forget(watched.key);
+            self.output.forget(watched.key);
         }
     }
 
-    /// Takes down what a look came to, and listens to the session as its state asks for.
-    fn judged(&mut self, sighting: &Sighting, judged: &Judged, at: Instant) {
-        let name = &sighting.meta.name;
+    /// Stores the result of a look, and sets up notifications as the session's state requires.
+    fn judged(&mut self, snapshot: &SessionSnapshot, judged: &Judged, at: Instant) {
+        let name = &snapshot.meta.name;
         if judged.gone {
             self.forget(name);
             return;
         }
-        let session = self.engine.describe(sighting, judged, true);
+        let session = describe(snapshot, judged, true);
         let state = session.state;
         self.files.watch_files(name, judged.files.clone());
         if judged.outcome.stale && state != StateName::Exited {
-            // Somebody else's look counts, which may not have seen what this one was for.
-            self.bell.wake(name, Reason::Request);
+            // Somebody else's look won, which may not have seen what this one was for.
+            self.bell.wake(name, WakeReason::Request);
         }
-        if let Some(row) = &sighting.pane {
+        if let Some(row) = &snapshot.pane {
             self.watch_server(row.server_pid);
         }
-        let alive = sighting.pane.as_ref().is_some_and(|row| !row.pane.dead);
-        let hears_files = self.files.hears(sighting.folder.path());
-        let rings = self.rings_by_itself(&sighting.meta.agent);
+        let alive = snapshot.pane.as_ref().is_some_and(|row| !row.pane.dead);
+        let hears_files = self.files.hears(snapshot.dir.path());
+        let rings = self.hooks_report_all(&snapshot.meta.agent);
         let Some(watched) = self.index.get_mut(name) else { return };
-        // Files that this look was the first to read have no stamp from before.
+        // Files that this look was the first to read have no earlier stamp.
         let stamps = watched.stamps.take().filter(|_| watched.files == judged.files);
         watched.files.clone_from(&judged.files);
         watched.state = Some(state);
         watched.looked = Some(at);
-        let mut trouble = (!hears_files).then(|| "its directory cannot be watched".to_owned());
-        if let Some(row) = sighting.pane.as_ref().filter(|_| alive) {
+        let mut trouble = (!hears_files).then(|| "could not watch its directory".to_owned());
+        if let Some(row) = snapshot.pane.as_ref().filter(|_| alive) {
             if !watched.process_heard {
                 match self.sentinel.watch_process(watched.key, row.pane.pid) {
                     Ok(()) => watched.process_heard = true,
-                    Err(error) => trouble = Some(format!("its process cannot be watched: {error}")),
+                    Err(error) => trouble = Some(format!("could not watch its process: {error}")),
                 }
             }
             if !watched.terminal_heard
                 && let Some(terminal) = &watched.meta.terminal
             {
-                // Where terminals tell nothing, the sweep asks tmux.
+                // Without notifications from terminals, the sweep asks tmux.
                 watched.terminal_heard = self.sentinel.watch_terminal(watched.key, terminal).is_ok();
             }
-            let listening = match state {
-                _ if is_being_drawn(&session) => Listening::Drawing,
-                StateName::Working if rings => Listening::Silence,
-                _ => Listening::Output,
+            let mode = match state {
+                _ if is_being_drawn(&session) => DebounceMode::Drawing,
+                StateName::Working if rings => DebounceMode::Silence,
+                _ => DebounceMode::Output,
             };
-            self.bursts.listen(watched.key, listening, Instant::now());
+            self.output.set_mode(watched.key, mode, Instant::now());
         } else {
             self.sentinel.forget(watched.key);
-            self.bursts.forget(watched.key);
+            self.output.forget(watched.key);
             watched.process_heard = false;
             watched.terminal_heard = false;
         }
         let heard = trouble.is_none() && (!alive || (watched.process_heard && watched.terminal_heard));
         let pause = match state {
-            _ if trouble.is_some() && alive => Some(SOON),
-            StateName::Unknown => Some(SOON),
-            // Its pane is being made.
-            StateName::Starting if !alive => Some(SOON),
-            StateName::Starting | StateName::Working | StateName::Stalled => Some(self.patience(&session)),
+            _ if trouble.is_some() && alive => Some(POLL_INTERVAL),
+            StateName::Unknown => Some(POLL_INTERVAL),
+            // After that, waits are told about a prompt that was only announced.
+            _ if is_being_drawn(&session) => Some(prompt::DRAWN),
+            // Its pane is being created.
+            StateName::Starting if !alive => Some(POLL_INTERVAL),
+            StateName::Starting | StateName::Working | StateName::Stalled => {
+                Some(self.look_interval(&session))
+            }
             _ => None,
         };
         self.table.trouble(name, trouble);
         self.set_tick(name, pause.map(|pause| at + pause));
-        self.table.put(Known {
+        self.table.put(CachedVerdict {
             session,
             at,
             seq: judged.record.seq,
@@ -442,14 +446,14 @@ impl<'a> Observer<'a> {
         self.ticks.extend(at.map(|at| (at, name.to_owned())));
     }
 
-    /// How long a session is left alone in which nothing happens: the longer nothing has, the longer.
-    fn patience(&self, session: &Session) -> Duration {
-        self.scan.max(Duration::from_millis(session.idle_ms / 8)).min(self.scan.max(PATIENCE_MOST))
+    /// How long to leave a session without events alone: the longer nothing has happened, the longer.
+    fn look_interval(&self, session: &Session) -> Duration {
+        self.scan.max(Duration::from_millis(session.idle_ms / 8)).min(self.scan.max(LOOK_INTERVAL_MAX))
     }
 
-    /// Whether the agent's own hooks ring for everything that matters.
-    fn rings_by_itself(&self, agent: &str) -> bool {
-        let profile = self.engine.profiles().get_or_generic(agent);
+    /// Whether the agent's hooks report everything that matters.
+    fn hooks_report_all(&self, agent: &str) -> bool {
+        let profile = self.context.profiles.get_or_generic(agent);
         profile.is_some_and(|profile| profile.launch.as_ref().is_some_and(|launch| launch.settings.is_some()))
     }
 }

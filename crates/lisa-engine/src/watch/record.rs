@@ -1,42 +1,43 @@
-//! What is kept of a session between looks: `state.json`.
+//! A session's record, kept between looks: `state.json`.
 
 use super::journal::{Entry, EventId};
 use crate::{
-    api::{Event, EventKind, TurnOutcome},
-    memory::Memory,
-    observation::At,
+    api::{Event, EventKind, TurnOutcome, words::State},
+    classify::{memory::Memory, observation::At, text::one_line},
     process::Identity,
-    text::one_line,
-    words::State,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How many characters one line about an event has at the most, and a text that belongs to one.
+/// Maximum characters of an event's detail line, and of a text that belongs to it.
 const DETAIL_MAX: usize = 300;
 const TEXT_MAX: usize = 2_000;
-/// A record that is so many milliseconds ahead of the clock was not written by somebody who was faster.
+/// If a record is this many milliseconds ahead of the clock, the clock was set back.
 pub(super) const CLOCK_SET_MS: u64 = 2_000;
 
-/// What is kept of a session between looks.
+/// A session's record, kept between looks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// What the classifier remembers.
+    /// The classifier's memory.
     pub memory: Memory,
-    /// The turn that runs, or ran last.
+    /// The current or last turn.
     pub turn: Option<Turn>,
-    /// How many turns were begun.
+    /// How many turns were started.
     pub turns: u64,
+    /// The id of the last prompt that was recorded.
+    pub asked: Option<String>,
     /// The number of the run's last event.
     pub seq: u64,
-    /// Events that may not be in the journal yet.
+    /// Events that may not be in the journal yet (an outbox).
     pub outbox: Vec<Entry>,
-    /// The run that this is about.
+    /// The run that this record is about.
     pub run_id: String,
-    /// Whether the run's end is among its events: there is one, and nothing comes after it.
+    /// The session that started this one.
+    pub parent: Option<String>,
+    /// Whether the run's end has been recorded; nothing follows it.
     pub ended: bool,
-    /// What somebody is doing to the session at this moment.
+    /// What somebody is about to do to the session.
     pub intent: Option<Intent>,
 }
 
@@ -45,28 +46,28 @@ pub struct Record {
 pub struct Turn {
     /// Its id.
     pub id: String,
-    /// When it began.
+    /// When it started.
     pub began: At,
-    /// Whether the agent was seen at work on it.
+    /// Whether the agent was seen working on it.
     pub running: bool,
-    /// Whether Lisa was asked to stop it: an agent that is ready after that has not finished.
+    /// Whether Lisa was asked to interrupt it: an agent that is ready after that hasn't finished.
     #[serde(default)]
     pub stopping: bool,
     /// How it ended.
     pub ended: Option<TurnOutcome>,
 }
 
-/// Something that is about to be done to a session. It is written down before it is done, so that whoever comes next can
-/// tell of it if whoever did it could not.
+/// Something that is about to be done to a session. It is written before it is done, so that the next process can
+/// report it if the one that did it couldn't.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
-    /// The event that it will be.
+    /// The event that it will become.
     pub kind: EventKind,
-    /// When it was begun.
+    /// When it was started.
     pub at: At,
-    /// Who does it.
+    /// The process that does it.
     pub by: Option<Identity>,
-    /// What to say of it.
+    /// The text of the event.
     pub note: Note,
 }
 
@@ -77,52 +78,57 @@ impl Intent {
     }
 }
 
-/// What to say of an event.
+/// The text and data of an event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     /// One line.
     pub detail: String,
     /// The turn it belongs to.
     pub turn: Option<String>,
-    /// Whatever else belongs to it.
+    /// Further data.
     pub data: Map<String, Value>,
 }
 
 impl Note {
-    /// One line and nothing else.
+    /// Just one line.
     pub fn line(detail: impl Into<String>) -> Self {
         Self { detail: detail.into(), ..Self::default() }
     }
 
-    /// The same with a text that belongs to it, which is cut where it is long: `NAME_chars` says how long it was.
+    /// Adds a text, truncated if it is long; `NAME_chars` then has its original length.
     #[must_use]
     pub fn with_text(mut self, name: &str, text: &str) -> Self {
-        let chars = text.chars().count();
         let kept: String = text.chars().take(TEXT_MAX).collect();
-        if chars > TEXT_MAX {
-            self.data.insert(format!("{name}_chars"), chars.into());
+        if is_cut(text) {
+            self.data.insert(format!("{name}_chars"), text.chars().count().into());
         }
         self.data.insert(name.to_owned(), kept.into());
         self
     }
 }
 
+/// Whether a text is too long for an event.
+pub fn is_cut(text: &str) -> bool {
+    text.chars().nth(TEXT_MAX).is_some()
+}
+
 impl Record {
-    /// A record of a run that nobody has looked at yet.
+    /// The record of a run that nobody has looked at yet.
     pub fn fresh(run_id: &str) -> Self {
         Self { run_id: run_id.to_owned(), ..Self::default() }
     }
 
-    /// Whether nothing has happened since but time. What the journal has been told by now does not matter.
+    /// Whether only time has passed since `before`. Ignores what the journal has been told.
     pub(super) fn is_only_later_than(&self, before: &Self) -> bool {
-        let Self { memory, turn, turns, seq, outbox: _, run_id, ended, intent } = self;
+        let Self { memory, turn, turns, asked, seq, outbox: _, run_id, parent, ended, intent } = self;
         memory.is_only_later_than(&before.memory)
             && (turn, turns, seq) == (&before.turn, &before.turns, &before.seq)
-            && (run_id, ended, intent) == (&before.run_id, &before.ended, &before.intent)
+            && asked == &before.asked
+            && (run_id, parent) == (&before.run_id, &before.parent)
+            && (ended, intent) == (&before.ended, &before.intent)
     }
 
-    /// Takes in what the journal has been told of the run, where the record itself was lost: what has ended does not end
-    /// again, and no turn gets the id of another.
+    /// Restores a lost record from the run's events: an end isn't recorded twice, and turn ids aren't reused.
     pub(super) fn recall(&mut self, events: &[Event]) {
         for event in events {
             self.ended |= matches!(event.event, EventKind::Exited | EventKind::Killed);
@@ -138,7 +144,7 @@ impl Record {
         }
     }
 
-    /// Takes in what time it is. What is kept may be of the future, where the clock was set back since.
+    /// Adjusts the record to the current time: it may be from the future if the clock was set back.
     pub(super) fn keep_to(&mut self, now: At) {
         let ahead = self.memory.observed_at.map_or(0, |observed| observed.since(now));
         if ahead > CLOCK_SET_MS {
@@ -148,7 +154,7 @@ impl Record {
         }
     }
 
-    /// Begins a turn and returns its id.
+    /// Starts a turn and returns its id.
     pub fn begin_turn(&mut self, session: &str, at: At) -> String {
         self.turns += 1;
         let id = format!("{session}#{}", self.turns);
@@ -156,7 +162,7 @@ impl Record {
         id
     }
 
-    /// Takes back a turn whose prompt was not submitted after all; the one before it is the last one again.
+    /// Removes a turn whose prompt wasn't submitted after all, and restores the one before it.
     pub fn withdraw_turn(&mut self, id: Option<&str>, before: Option<Turn>) {
         let unused = |turn: &Turn| Some(turn.id.as_str()) == id && !turn.running && turn.ended.is_none();
         if self.turn.as_ref().is_some_and(unused) {
@@ -164,12 +170,12 @@ impl Record {
         }
     }
 
-    /// The id of the turn that runs.
+    /// The id of the running turn.
     pub fn open_turn(&self) -> Option<&str> {
         self.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.id.as_str())
     }
 
-    /// Ends the turn that runs, if one does, and notes that.
+    /// Ends the running turn, if there is one, and records that.
     pub fn end_turn(&mut self, session: &str, outcome: TurnOutcome, state: &State, at: At, note: Note) {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.ended.is_none()) else { return };
         turn.ended = Some(outcome);
@@ -177,11 +183,11 @@ impl Record {
         self.note(session, EventKind::TurnEnded, state, at, note);
     }
 
-    /// Notes an event, to be told to the journal after the record is written. A run ends once, and nothing comes after
-    /// its end but that its session is removed.
+    /// Adds an event, to be told to the journal after the record is written. A run ends once, and only the removal of
+    /// its session can follow.
     pub fn note(&mut self, session: &str, kind: EventKind, state: &State, at: At, note: Note) {
         if self.ended && kind != EventKind::Removed {
-            tracing::debug!(session, event = kind.as_str(), "left out: the run has ended");
+            tracing::debug!(session, event = kind.as_str(), "dropped an event: the run has ended");
             return;
         }
         self.ended |= matches!(kind, EventKind::Exited | EventKind::Killed);
@@ -198,11 +204,11 @@ impl Record {
             turn: note.turn,
             data: (!note.data.is_empty()).then_some(note.data),
         };
-        self.outbox.push(Entry { id, event });
+        self.outbox.push(Entry { id, parent: self.parent.clone(), event });
     }
 }
 
-/// A moment as the API writes it.
+/// Converts a time for the API.
 pub fn timestamp(at: At) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }

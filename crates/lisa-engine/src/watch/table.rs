@@ -1,9 +1,9 @@
-//! What the observer knows: every session as it was last judged, for whoever asks.
+//! What the observer knows: the last verdict on every session, for other processes.
 
 use super::{
     journal::EventId,
     stamps::Stamps,
-    wake::{Bell, Reason},
+    wake::{Bell, WakeReason},
 };
 use crate::{api::Session, process::Sentinel};
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long somebody who asks waits for looks that are due.
-const SETTLE: Duration = Duration::from_millis(250);
-/// How long a session must have been left in peace for its verdict to hold until something tells of it: longer than any
-/// channel lags behind another.
-const PEACE: Duration = Duration::from_secs(5);
-/// For how long a verdict holds that time alone may change.
-const PASSING: Duration = Duration::from_secs(1);
+/// How long a question waits for looks that are due.
+const LOOK_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a session must have been without events for its verdict to be reusable: longer than any channel lags
+/// behind another.
+const QUIET_TIME: Duration = Duration::from_secs(5);
+/// How long a verdict is valid that may change by time alone.
+const TRANSIENT_VALIDITY: Duration = Duration::from_secs(1);
 
 /// Which sessions somebody asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,10 +28,9 @@ const PASSING: Duration = Duration::from_secs(1);
 pub(crate) enum Wanted {
     /// All of them, as they are now.
     All,
-    /// These as they are now; one that there is not is left out.
+    /// These, as they are now; missing ones are left out.
     Now(Vec<String>),
-    /// These as they were last judged. Somebody who was told of a change wants to know what it was, not whether another
-    /// is on its way.
+    /// These, as last judged. A caller that read an event wants its verdict, and shouldn't wait for the next one.
     Judged(Vec<Want>),
 }
 
@@ -39,13 +38,13 @@ pub(crate) enum Wanted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Want {
     pub(crate) name: String,
-    /// The last event of it that the asker has read: what is older than that is no answer.
+    /// The last event of it that the caller has read; an older verdict is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) event: Option<EventId>,
 }
 
 impl Wanted {
-    /// The names of those that are asked for; `None` for all.
+    /// The names asked for; `None` for all.
     pub(crate) fn names(&self) -> Option<Vec<&str>> {
         match self {
             Self::All => None,
@@ -55,41 +54,41 @@ impl Wanted {
     }
 }
 
-/// A session as it was judged.
+/// The last verdict on a session.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct CachedVerdict {
     pub(super) session: Session,
     pub(super) at: Instant,
-    /// The number of its run's last event by then.
+    /// The number of its run's last event at that time.
     pub(super) seq: u64,
-    /// The files that it was judged by, as they were before they were read.
+    /// Stamps of the files it is based on, taken before they were read.
     pub(super) stamps: Option<Stamps>,
-    /// Whether everything that can change it is heard of.
+    /// Whether events report everything that can change it.
     pub(super) heard: bool,
     /// Whether time alone may change it.
     pub(super) passing: bool,
 }
 
-impl Known {
-    /// Whether it is still so at a moment, unless something has told of it since.
+impl CachedVerdict {
+    /// Whether it is still valid at `now`; `told` is the session's last event.
     fn holds(&self, told: Option<Instant>, now: Instant) -> bool {
         self.heard
-            && told.is_none_or(|told| told + PEACE <= self.at)
-            && (!self.passing || now.saturating_duration_since(self.at) < PASSING)
+            && told.is_none_or(|told| told + QUIET_TIME <= self.at)
+            && (!self.passing || now.saturating_duration_since(self.at) < TRANSIENT_VALIDITY)
     }
 
-    /// Whether an event with this id came later.
+    /// Whether the event is newer than this verdict.
     fn is_older_than(&self, event: &EventId) -> bool {
         event.run == self.session.run_id && event.number > self.seq
     }
 }
 
-/// The sessions as they were last judged, while this process is the observer.
+/// The last verdicts on all sessions, while this process is the observer.
 #[derive(Debug)]
 pub(crate) struct Table {
     bell: Arc<Bell>,
     sessions: Mutex<Sessions>,
-    /// Rings when a session was judged.
+    /// Notified when a session was judged.
     put: Condvar,
 }
 
@@ -99,17 +98,17 @@ struct Sessions {
     leading: bool,
     /// Whether it has looked at every session.
     complete: bool,
-    judged: BTreeMap<String, Known>,
-    /// When something last told of a session.
+    judged: BTreeMap<String, CachedVerdict>,
+    /// The time of each session's last event.
     told: HashMap<String, Instant>,
-    /// What hears of processes and terminals.
+    /// The source of process and terminal events.
     sentinel: Option<Arc<Sentinel>>,
-    /// What cannot be watched, and why.
+    /// Sessions that can't be watched, and why.
     troubles: BTreeMap<String, String>,
 }
 
 impl Sessions {
-    /// Whether the asker has read something of a session that came after its last look.
+    /// Whether the caller has read an event that is newer than the last verdict.
     fn is_outdated(&self, want: &Want) -> bool {
         let judged = self.judged.get(&want.name);
         judged.zip(want.event.as_ref()).is_some_and(|(judged, event)| judged.is_older_than(event))
@@ -125,24 +124,24 @@ impl Table {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was judged.
-    pub(super) fn put(&self, judged: Known) {
+    /// Stores a verdict.
+    pub(super) fn put(&self, judged: CachedVerdict) {
         self.sessions().judged.insert(judged.session.name.clone(), judged);
         self.put.notify_all();
     }
 
-    /// Something has told of a session.
+    /// Notes an event of a session.
     pub(super) fn told(&self, name: &str, at: Instant) {
         self.sessions().told.insert(name.to_owned(), at);
     }
 
-    /// Has a session looked at, because somebody knows that it changed.
+    /// Triggers a look at a session that somebody changed.
     pub(super) fn wake(&self, name: &str) {
         self.told(name, Instant::now());
-        self.bell.wake(name, Reason::Request);
+        self.bell.wake(name, WakeReason::Request);
     }
 
-    /// Nothing is known of a session any more.
+    /// Removes a session.
     pub(super) fn remove(&self, name: &str) {
         let mut sessions = self.sessions();
         sessions.judged.remove(name);
@@ -152,13 +151,13 @@ impl Table {
         self.put.notify_all();
     }
 
-    /// This process has become the observer.
+    /// This process became the observer.
     pub(super) fn begin(&self) {
         *self.sessions() = Sessions { leading: true, ..Sessions::default() };
     }
 
-    /// What hears of processes and terminals from now on.
-    pub(super) fn listens(&self, sentinel: Arc<Sentinel>) {
+    /// Sets the source of process and terminal events.
+    pub(super) fn set_sentinel(&self, sentinel: Arc<Sentinel>) {
         self.sessions().sentinel = Some(sentinel);
     }
 
@@ -167,7 +166,7 @@ impl Table {
         self.sessions().leading
     }
 
-    /// Sessions may have changed without being named: all of them are looked at again.
+    /// Events may have been lost: all sessions are looked at again.
     pub(super) fn incomplete(&self) {
         self.sessions().complete = false;
     }
@@ -177,18 +176,18 @@ impl Table {
         self.sessions().complete = true;
     }
 
-    /// This process is not the observer any more.
+    /// This process is no longer the observer.
     pub(super) fn clear(&self) {
         *self.sessions() = Sessions::default();
     }
 
-    /// Says why a session cannot be watched as it should be; `None` when it can again.
+    /// Sets why a session can't be watched properly; `None` if it can.
     pub(super) fn trouble(&self, name: &str, why: Option<String>) {
         let mut sessions = self.sessions();
         match why {
             Some(why) => {
                 if sessions.troubles.insert(name.to_owned(), why.clone()).is_none() {
-                    tracing::warn!(session = name, why, "it cannot be watched; it is looked at every second");
+                    tracing::warn!(session = name, why, "could not watch a session; polling it every second");
                 }
             }
             None => {
@@ -197,20 +196,21 @@ impl Table {
         }
     }
 
-    /// What cannot be watched, and why.
+    /// Sessions that can't be watched, and why.
     pub(super) fn troubles(&self) -> Vec<(String, String)> {
         self.sessions().troubles.iter().map(|(name, why)| (name.clone(), why.clone())).collect()
     }
 
-    /// The sessions that somebody asks for; all of them in the order of their start. `None` where this process does not
-    /// know: it is not the observer, or could not look in time.
+    /// The sessions that somebody asks for; `All` is sorted by start time. `None` if this process doesn't know: it
+    /// isn't the observer, or couldn't look in time.
     pub(crate) fn answer(&self, wanted: &Wanted) -> Option<Vec<Session>> {
         let sessions = match wanted {
             Wanted::Judged(wants) => self.renewed(wants)?,
             Wanted::All | Wanted::Now(_) => self.settled(wanted)?,
         };
         let now = Instant::now();
-        let aged = |judged: &Known| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
+        let aged =
+            |judged: &CachedVerdict| aged(judged.session.clone(), now.saturating_duration_since(judged.at));
         Some(match wanted.names() {
             Some(names) => names.iter().filter_map(|name| sessions.judged.get(*name)).map(aged).collect(),
             None => {
@@ -225,16 +225,16 @@ impl Table {
     fn settled(&self, wanted: &Wanted) -> Option<MutexGuard<'_, Sessions>> {
         let names = wanted.names();
         let concerns = |name: &str| names.as_ref().is_none_or(|names| names.contains(&name));
-        if !self.sessions().complete || !self.bell.settle(concerns, SETTLE) {
+        if !self.sessions().complete || !self.bell.settle(concerns, LOOK_TIMEOUT) {
             return None;
         }
         let sessions = self.sessions();
         sessions.complete.then_some(sessions)
     }
 
-    /// Waits until these were judged after their events: another process may have written them.
+    /// Waits for verdicts that are newer than the events: another process may have written those.
     fn renewed(&self, wants: &[Want]) -> Option<MutexGuard<'_, Sessions>> {
-        let deadline = Instant::now() + SETTLE;
+        let deadline = Instant::now() + LOOK_TIMEOUT;
         let mut sessions = self.sessions();
         loop {
             if !sessions.complete {
@@ -247,26 +247,26 @@ impl Table {
                 false if left.is_zero() => return None,
                 false => {}
             }
-            // A look that is under way may bring it; one that can wait must not.
+            // A look in progress may answer it; a look that is merely due must not wait.
             for want in outdated.into_iter().filter(|want| !self.bell.is_looking(&want.name)) {
                 sessions.told.insert(want.name.clone(), Instant::now());
-                self.bell.wake(&want.name, Reason::Request);
+                self.bell.wake(&want.name, WakeReason::Request);
             }
             sessions = self.put.wait_timeout(sessions, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// A session as it is at this moment, if the last look at it still holds: nothing has told of it since, and nothing is
-    /// on its way. `None` where only a look can say.
+    /// A session as it is now, if its last verdict is still valid: no event since, and none pending. `None` if only a
+    /// look can tell.
     pub(crate) fn current(&self, name: &str) -> Option<Session> {
         let now = Instant::now();
         let sessions = self.sessions();
         let judged = sessions.judged.get(name).filter(|_| sessions.complete)?;
         let told = sessions.told.get(name).copied();
         if !judged.holds(told, now) {
-            // A look from now on would hold: the next one who asks gets it.
-            if judged.heard && told.is_none_or(|told| told + PEACE <= now) {
-                self.bell.wake(name, Reason::Request);
+            // A look now would stay valid, so the next caller gets an answer.
+            if judged.heard && told.is_none_or(|told| told + QUIET_TIME <= now) {
+                self.bell.wake(name, WakeReason::Request);
             }
             return None;
         }
@@ -277,7 +277,7 @@ impl Table {
     }
 }
 
-/// A session as it is some time after it was judged, nothing having happened since: only ages have grown.
+/// A session some time after it was judged, without events since: only its ages have grown.
 fn aged(mut session: Session, by: Duration) -> Session {
     let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
     session.idle_ms = session.idle_ms.saturating_add(by);
@@ -304,9 +304,9 @@ mod tests {
         .unwrap()
     }
 
-    fn judged(name: &str, at: Instant) -> Known {
+    fn judged(name: &str, at: Instant) -> CachedVerdict {
         let stamps = Some(Stamps::of(std::iter::empty()));
-        Known { session: session(name), at, seq: 3, stamps, heard: true, passing: false }
+        CachedVerdict { session: session(name), at, seq: 3, stamps, heard: true, passing: false }
     }
 
     fn names(found: Option<Vec<Session>>) -> Option<Vec<String>> {
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(table.answer(&Wanted::All), None);
         table.complete();
         assert_eq!(names(table.answer(&Wanted::All)).unwrap(), ["a", "b"]);
-        bell.wake("a", Reason::Hook);
+        bell.wake("a", WakeReason::Hook);
         assert_eq!(table.answer(&Wanted::All), None);
         assert_eq!(names(table.answer(&Wanted::Now(vec!["b".into(), "c".into()]))).unwrap(), ["b"]);
         table.clear();
@@ -344,13 +344,13 @@ mod tests {
         }
         assert_eq!(ask("r:4"), None, "nobody looks here");
         let woken = bell.sleep(Instant::now());
-        assert_eq!(woken.sessions["a"], Reason::Request);
+        assert_eq!(woken.sessions["a"], WakeReason::Request);
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| ask("r:4"));
             table.put(judged("a", Instant::now()));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!answer.is_finished(), "that look was too early");
-            table.put(Known { seq: 4, ..judged("a", Instant::now()) });
+            table.put(CachedVerdict { seq: 4, ..judged("a", Instant::now()) });
             assert_eq!(names(answer.join().unwrap()).unwrap(), ["a"]);
         });
     }
@@ -361,7 +361,7 @@ mod tests {
         let table = Table::new(Arc::clone(&bell));
         table.put(judged("a", Instant::now()));
         table.complete();
-        bell.wake("a", Reason::Hook);
+        bell.wake("a", WakeReason::Hook);
         let told = Want { name: "a".into(), event: Some("r:3".parse().unwrap()) };
         assert_eq!(names(table.answer(&Wanted::Judged(vec![told]))).unwrap(), ["a"]);
         assert_eq!(table.answer(&Wanted::Now(vec!["a".into()])), None, "how it is now, nobody knows yet");
@@ -375,7 +375,7 @@ mod tests {
         let ago = |time: Duration| now.checked_sub(time).unwrap();
         let says = || table.current("a").is_some();
         table.begin();
-        table.listens(Arc::new(Sentinel::start(|_| {}).unwrap()));
+        table.set_sentinel(Arc::new(Sentinel::start(|_| {}).unwrap()));
         table.put(judged("a", now));
         assert!(!says(), "not every session was looked at");
         table.complete();
@@ -383,26 +383,26 @@ mod tests {
         table.told("a", ago(Duration::from_secs(1)));
         assert!(!says(), "one channel may lag behind the other");
         assert!(bell.sleep(Instant::now()).sessions.is_empty(), "and a look would still be too early");
-        table.told("a", ago(PEACE));
+        table.told("a", ago(QUIET_TIME));
         assert!(says());
-        table.put(Known { at: ago(Duration::from_secs(1)), ..judged("a", now) });
+        table.put(CachedVerdict { at: ago(Duration::from_secs(1)), ..judged("a", now) });
         assert!(!says());
         let woken = bell.sleep(Instant::now());
         assert!(woken.sessions.contains_key("a"), "it is looked at for the next one");
         bell.looked(woken.sessions.keys());
         table.put(judged("a", now));
         assert!(says());
-        bell.wake("a", Reason::Hook);
+        bell.wake("a", WakeReason::Hook);
         assert!(!says(), "a hook has rung");
         let woken = bell.sleep(Instant::now());
         assert!(!says(), "it is being looked at");
         bell.looked(woken.sessions.keys());
-        table.put(Known { passing: true, ..judged("a", now) });
+        table.put(CachedVerdict { passing: true, ..judged("a", now) });
         assert!(says());
-        table.put(Known { passing: true, ..judged("a", ago(PASSING)) });
+        table.put(CachedVerdict { passing: true, ..judged("a", ago(TRANSIENT_VALIDITY)) });
         assert!(!says(), "time may have changed it");
         bell.looked(bell.sleep(Instant::now()).sessions.keys());
-        table.put(Known { heard: false, ..judged("a", now) });
+        table.put(CachedVerdict { heard: false, ..judged("a", now) });
         assert!(!says(), "nobody hears of it");
     }
 
@@ -412,10 +412,10 @@ mod tests {
         let hooks = dir.path().join("hooks.jsonl");
         let table = Table::new(Arc::new(Bell::default()));
         table.begin();
-        table.listens(Arc::new(Sentinel::start(|_| {}).unwrap()));
+        table.set_sentinel(Arc::new(Sentinel::start(|_| {}).unwrap()));
         table.complete();
         let stamps = Some(Stamps::of([hooks.clone()].into_iter()));
-        table.put(Known { stamps, ..judged("a", Instant::now()) });
+        table.put(CachedVerdict { stamps, ..judged("a", Instant::now()) });
         assert!(table.current("a").is_some());
         std::fs::write(&hooks, "x").unwrap();
         assert!(table.current("a").is_none());

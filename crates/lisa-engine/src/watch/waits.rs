@@ -1,139 +1,159 @@
-//! Waiting for sessions: what a wait is for, when it comes true, and what it answers.
+//! Waits for sessions: what to wait for, when a wait is satisfied, and its result.
 
 use super::{
     Want, Wanted,
     change::read_record,
-    journal::EventId,
-    parking::{Arrival, Said},
+    journal::{Entry, EventId, Read},
 };
 use crate::{
-    api::*,
-    drive::seconds,
-    engine::{Cancel, Engine, next_step},
+    api::{
+        next_step, seconds,
+        words::{Attention, StateName},
+        *,
+    },
+    classify::prompt,
     error::{Error, Kind, Result, printable},
-    words::{Attention, StateName, Status},
+    watch::Context,
 };
 use std::{
     collections::BTreeMap,
-    sync::mpsc::channel,
     time::{Duration, Instant},
 };
 
-/// How long a wait lasts unless its caller says otherwise.
+/// The default timeout of a wait.
 const WAIT: Duration = Duration::from_secs(45);
-/// The most events that one answer holds.
+/// Maximum number of events in one result.
 pub(super) const EVENTS_MAX: usize = 200;
-/// How often a session is looked at again whose prompt is announced and not drawn yet.
-const DRAWING: Duration = Duration::from_millis(50);
 
-/// How long a prompt that was announced may take to be drawn. Until then nobody can read its options.
-const DRAWN_MS: i64 = 1_500;
-
-/// What a wait is for.
+/// What to wait for, with the turn if it is the end of one.
 #[derive(Debug, Clone, PartialEq)]
-enum Until {
-    Attention,
-    Status(Status),
-    State(StateName),
+enum Goal {
     Turn(String),
-    Event,
+    Other(Until),
 }
 
-impl Until {
-    fn parse(request: &WaitRequest) -> Result<Self> {
-        let word =
-            request.until.as_deref().unwrap_or(if request.turn.is_some() { "turn" } else { "attention" });
-        if let Some(status) = Status::parse(word) {
-            return Ok(Self::Status(status));
-        }
-        if let Some(state) = StateName::parse(word) {
-            return Ok(Self::State(state));
-        }
-        match (word, &request.turn) {
-            ("attention", _) => Ok(Self::Attention),
-            ("event", _) => Ok(Self::Event),
-            ("turn", Some(turn)) => Ok(Self::Turn(turn.clone())),
-            ("turn", None) => {
-                Err(Error::invalid("until is `turn`, but no turn was given", "give the `turn` of a receipt"))
-            }
-            _ => Err(Error::invalid(
-                format!("until can not be `{}`", printable(word)),
-                "give attention, turn, event, a status (such as waiting_input) or a state (such as ready)",
+impl Goal {
+    fn of(request: &WaitRequest) -> Result<Self> {
+        let default = if request.turn.is_some() { "turn" } else { "attention" };
+        let word = request.until.as_deref().unwrap_or(default);
+        match (Until::parse(word), &request.turn) {
+            (Some(Until::Turn), Some(turn)) => Ok(Self::Turn(turn.clone())),
+            (Some(Until::Turn), None) => Err(Error::invalid(
+                "`until` is `turn`, but `turn` is missing",
+                "pass the `turn` of a receipt",
             )),
-        }
-    }
-
-    /// Whether a session as it stands satisfies the wait.
-    fn holds(&self, session: &Session) -> bool {
-        !is_being_drawn(session) && self.fits(session)
-    }
-
-    fn fits(&self, session: &Session) -> bool {
-        match self {
-            Self::Attention => {
-                let settled = !matches!(session.state, StateName::Starting | StateName::Working);
-                settled && session.attention != Attention::Autonomous
-            }
-            Self::Status(status) => session.status == *status,
-            Self::State(state) => session.state == *state,
-            Self::Turn(_) | Self::Event => false,
+            (Some(until), _) => Ok(Self::Other(until)),
+            (None, _) => Err(Error::invalid(
+                format!("invalid value for `until`: `{}`", printable(word)),
+                "use attention, turn, event, a status (such as waiting_input) or a state (such as ready)",
+            )
+            .about(word)),
         }
     }
 }
 
-/// A wait that has begun.
+/// Whether a session satisfies the wait; a prompt counts once it can be answered.
+pub fn holds(until: Until, session: &Session) -> bool {
+    !is_being_drawn(session) && until.fits(session)
+}
+
+/// Whose events a wait returns.
+#[derive(Debug)]
+enum Scope {
+    /// Those of the named sessions.
+    Named,
+    /// Those of all sessions that this one started, or of all sessions. Includes sessions that ended before the wait,
+    /// and new ones.
+    All { parent: Option<String> },
+}
+
+/// A wait in progress.
 #[derive(Debug)]
 pub(super) struct Wait {
     request: WaitRequest,
-    until: Until,
+    goal: Goal,
+    scope: Scope,
     names: Vec<String>,
     since: u64,
-    /// When it is over.
+    /// When it times out.
     pub(super) deadline: Instant,
-    /// The sessions as they were last seen.
+    /// The sessions as last seen.
     seen: BTreeMap<String, Session>,
-    /// The last event of each that was read.
+    /// The last event of each session that was read.
     told: BTreeMap<String, EventId>,
 }
 
 impl Wait {
-    /// Checks what is asked for, and looks where the journal stands.
-    pub(super) fn begin(engine: &Engine, request: WaitRequest) -> Result<Self> {
-        let until = Until::parse(&request)?;
+    /// Validates the request and gets the journal's current cursor.
+    pub(super) fn begin(context: &Context, request: WaitRequest) -> Result<Self> {
+        let goal = Goal::of(&request)?;
         let limit = seconds(request.timeout_s, WAIT)?;
-        let names = engine.waited_for(&request)?;
-        if let Until::Turn(turn) = &until {
-            engine.check_turn(turn)?;
+        let scope = match request.sessions.is_empty() {
+            true => Scope::All { parent: context.caller.env.text("LISA_SESSION").map(str::to_owned) },
+            false => Scope::Named,
+        };
+        let names = context.waited_for(&request)?;
+        if let Goal::Turn(turn) = &goal {
+            context.check_turn(turn)?;
         }
-        let journal = engine.journal()?;
+        let journal = context.journal()?;
         let since = match request.since {
             Some(since) => not_ahead(since, journal.cursor()?)?,
             None => journal.cursor()?,
         };
-        // A cursor that has expired is said at once, not after the wait.
+        // Report an expired cursor now, not after the wait.
         journal.read(since, 1, |_| true)?;
         let deadline = Instant::now() + limit;
-        Ok(Self { request, until, names, since, deadline, seen: BTreeMap::new(), told: BTreeMap::new() })
+        let (seen, told) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { request, goal, scope, names, since, deadline, seen, told })
     }
 
-    /// The sessions that it is about.
+    /// The sessions of this wait.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The same as they are now.
+    /// Whether it is for all sessions, including new ones.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.scope, Scope::All { .. })
+    }
+
+    /// Whether it is for a session with this parent.
+    pub(super) fn is_about(&self, name: &str, parent: Option<&str>) -> bool {
+        match &self.scope {
+            Scope::Named => self.names.iter().any(|named| named == name),
+            Scope::All { parent: None } => true,
+            Scope::All { parent: mine } => mine.as_deref() == parent,
+        }
+    }
+
+    /// Adds a new session; returns whether it was unknown.
+    pub(super) fn join(&mut self, name: &str) -> bool {
+        let new = self.names.iter().all(|known| known != name);
+        if new {
+            self.names.push(name.to_owned());
+        }
+        new
+    }
+
+    /// The sessions that it would be for if it started now.
+    pub(super) fn named_now(&self, context: &Context) -> Result<Vec<String>> {
+        context.waited_for(&self.request)
+    }
+
+    /// Asks for its sessions as they are now.
     pub(super) fn now(&self) -> Wanted {
         Wanted::Now(self.names.clone())
     }
 
-    /// Takes in that an event of a session was read.
+    /// Notes the last event of a session that was read.
     pub(super) fn tell(&mut self, want: &Want) {
         if let Some(event) = &want.event {
             self.told.insert(want.name.clone(), event.clone());
         }
     }
 
-    /// Takes in how sessions are now: those of `changed` that are not among `sessions` are gone.
+    /// Updates the sessions; those in `changed` but not in `sessions` are gone.
     pub(super) fn see(&mut self, changed: &[String], sessions: Vec<Session>) {
         changed.iter().for_each(|name| {
             self.seen.remove(name);
@@ -141,16 +161,16 @@ impl Wait {
         self.seen.extend(sessions.into_iter().map(|session| (session.name.clone(), session)));
     }
 
-    /// Whether it has come true.
-    pub(super) fn is_true(&self, engine: &Engine) -> Result<bool> {
+    /// Whether it is satisfied.
+    pub(super) fn is_true(&self, context: &Context) -> Result<bool> {
         if self.names.is_empty() {
             return Ok(true);
         }
-        match &self.until {
-            Until::Turn(turn) => Ok(engine.turn_over(turn, self.since)? || blocked(self.seen.values(), turn)),
-            Until::Event => Ok(!engine.events_after(self.since, &self.names, 1)?.0.is_empty()),
-            until => {
-                let holds = |name: &String| self.seen.get(name).is_none_or(|session| until.holds(session));
+        match &self.goal {
+            Goal::Turn(turn) => Ok(context.turn_over(turn, self.since)? || blocked(self.seen.values(), turn)),
+            Goal::Other(Until::Event) => Ok(!self.events(context, 1)?.events.is_empty()),
+            Goal::Other(until) => {
+                let holds = |name: &String| self.seen.get(name).is_none_or(|session| holds(*until, session));
                 Ok(match self.request.mode {
                     WaitMode::Any => self.names.iter().any(holds),
                     WaitMode::All => self.names.iter().all(holds),
@@ -159,62 +179,54 @@ impl Wait {
         }
     }
 
-    /// When it should be looked at again although nothing happens.
+    /// When to check it again without an event.
     pub(super) fn look_again(&self) -> Option<Duration> {
-        self.seen.values().any(is_being_drawn).then_some(DRAWING)
+        self.seen.values().any(is_being_drawn).then_some(prompt::DRAWN)
     }
 
-    /// One line on what the sessions do.
+    /// One line about what the sessions are doing.
     pub(super) fn progress(&self) -> String {
         line(self.seen.values())
     }
 
-    /// The answer, with the sessions as they were last judged.
-    pub(super) fn answer(&self, engine: &Engine, timed_out: bool) -> Result<WaitResponse> {
+    /// The result, with the sessions as last judged.
+    pub(super) fn answer(&self, context: &Context, timed_out: bool) -> Result<WaitResponse> {
         let want = |name: &String| Want { name: name.clone(), event: self.told.get(name).cloned() };
         let sessions =
-            engine.observed_or_looked_at(&Wanted::Judged(self.names.iter().map(want).collect()))?;
-        engine.wait_answer(&self.names, sessions, self.since, timed_out, &self.request)
+            context.observed_or_looked_at(&Wanted::Judged(self.names.iter().map(want).collect()))?;
+        let Read { events, cursor, more } = self.events(context, EVENTS_MAX)?;
+        let one = self.request.sessions.len() == 1;
+        let changed = |session: &Session| {
+            events.iter().any(|event| event.session == session.name)
+                || !matches!(session.state, StateName::Starting | StateName::Working)
+        };
+        let sessions: Vec<Session> = sessions.into_iter().filter(|session| one || changed(session)).collect();
+        let next = if self.names.is_empty() {
+            Next::Spawn
+        } else if more {
+            Next::WaitAgain { since: cursor, more: true }
+        } else {
+            let needing = sessions.iter().find(|session| session.attention == Attention::NeedsYou);
+            match needing.or(sessions.first().filter(|_| !timed_out)) {
+                Some(session) => next_step(session, cursor),
+                None => Next::WaitAgain { since: cursor, more: false },
+            }
+        };
+        Ok(WaitResponse { events, sessions, timed_out, cursor, next })
+    }
+
+    /// Events since its cursor, at most `limit`.
+    fn events(&self, context: &Context, limit: usize) -> Result<Read> {
+        let concerns = |entry: &Entry| self.is_about(&entry.event.session, entry.parent.as_deref());
+        context.journal()?.read(self.since, limit, concerns)
     }
 }
 
-impl Engine {
-    /// Blocks until the wait comes true, its time is over, or it is cancelled. `progress` is called about once a
-    /// second with one line on what the sessions do.
-    pub fn wait(
-        &self,
-        request: &WaitRequest,
-        cancel: &Cancel,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<WaitResponse> {
-        let (sender, receiver) = channel();
-        self.wait_parked(request.clone(), cancel, true, move |said| drop(sender.send(said)))?;
-        loop {
-            match receiver.recv() {
-                Ok(Said::Progress(line)) => progress(&line),
-                Ok(Said::Done(answer)) => return *answer,
-                Err(_) => return Err(cancelled()),
-            }
-        }
-    }
-
-    /// Begins a wait that holds no thread: `say` is called with its answer when it comes true, its time is over or it is
-    /// cancelled, and, where `progress` is wanted, about once a second with one line on what the sessions do.
-    pub fn wait_parked(
-        &self,
-        request: WaitRequest,
-        cancel: &Cancel,
-        progress: bool,
-        say: impl Fn(Said) + Send + 'static,
-    ) -> Result<()> {
-        let arrival = Arrival { request, progress, say: Box::new(say) };
-        self.watcher()?.park(arrival, cancel)
-    }
-
+impl Context {
     fn waited_for(&self, request: &WaitRequest) -> Result<Vec<String>> {
         let store = self.store()?;
         if request.sessions.is_empty() {
-            let mine = self.caller().env.text("LISA_SESSION").map(str::to_owned);
+            let mine = self.caller.env.text("LISA_SESSION").map(str::to_owned);
             let all = store.load_all()?.into_iter().filter_map(|stored| stored.found.ok());
             let own =
                 all.filter(|(_, meta)| mine.is_none() || meta.parent == mine).map(|(_, meta)| meta.name);
@@ -233,52 +245,40 @@ impl Engine {
         Ok(names)
     }
 
-    /// Sessions as the observer says, or looked at. One that is gone is left out.
-    pub(super) fn observed_or_looked_at(&self, wanted: &Wanted) -> Result<Vec<Session>> {
-        if let Some(sessions) = self.observed(wanted) {
-            return Ok(sessions);
-        }
-        let store = self.store()?;
-        let mut found = Vec::new();
-        for name in wanted.names().unwrap_or_default() {
-            found.extend(store.load(name)?);
-        }
-        let looked = self.look_into_all(found)?;
-        let there = looked.into_iter().filter(|(_, judged)| !judged.gone);
-        Ok(there.map(|(sighting, judged)| self.describe(&sighting, &judged, false)).collect())
-    }
-
-    /// A turn that there never was would be waited for in vain.
+    /// A wait for a turn that never existed would never end.
     fn check_turn(&self, turn: &str) -> Result<()> {
-        let hint = "give the `turn` of a receipt as it is";
+        let hint = "pass the `turn` of a receipt unchanged";
         let parts =
             turn.rsplit_once('#').and_then(|(name, number)| Some((name, number.parse::<u64>().ok()?)));
         let Some((name, number)) = parts else {
-            return Err(Error::invalid(format!("`{}` is no turn", printable(turn)), hint));
+            return Err(Error::invalid(format!("`{}` is not a turn id", printable(turn)), hint).about(turn));
         };
-        // A session that is gone has ended its turns, whichever they were.
-        let Some((folder, meta)) = self.store()?.load(name)? else { return Ok(()) };
-        let record = read_record(&folder, &meta.run_id).ok().flatten();
+        // A session that is gone has ended all its turns.
+        let Some((dir, meta)) = self.store()?.load(name)? else { return Ok(()) };
+        let record = read_record(&dir, &meta.run_id).ok().flatten();
         let turns = record.map_or(u64::MAX, |record| record.turns);
         if number > turns {
-            let so_far =
-                format!("`{name}` has had {turns} turns so far, and `{}` is none of them", printable(turn));
-            return Err(Error::invalid(so_far, hint));
+            let so_far = format!(
+                "`{name}` has had {turns} turns so far, and `{}` is not one of them",
+                printable(turn)
+            );
+            return Err(Error::invalid(so_far, hint).about(turn));
         }
         Ok(())
     }
 
     fn turn_over(&self, turn: &str, since: u64) -> Result<bool> {
         let journal = self.journal()?;
-        let ended =
-            |event: &Event| event.event == EventKind::TurnEnded && event.turn.as_deref() == Some(turn);
+        let ended = |Entry { event, .. }: &Entry| {
+            event.event == EventKind::TurnEnded && event.turn.as_deref() == Some(turn)
+        };
         if !journal.read(since, 1, ended)?.events.is_empty() {
             return Ok(true);
         }
-        // It may have ended before the cursor: then the session's record says so.
+        // It may have ended before the cursor; then the session's record says so.
         let Some((name, _)) = turn.rsplit_once('#') else { return Ok(false) };
-        let Some((folder, meta)) = self.store()?.load(name)? else { return Ok(true) };
-        let record = read_record(&folder, &meta.run_id).ok().flatten().unwrap_or_default();
+        let Some((dir, meta)) = self.store()?.load(name)? else { return Ok(true) };
+        let record = read_record(&dir, &meta.run_id).ok().flatten().unwrap_or_default();
         let number = |id: &str| id.rsplit_once('#').and_then(|(_, n)| n.parse::<u64>().ok());
         Ok(match &record.turn {
             Some(current) if current.id == turn => current.ended.is_some(),
@@ -286,69 +286,34 @@ impl Engine {
             None => false,
         })
     }
-
-    fn events_after(&self, since: u64, names: &[String], limit: usize) -> Result<(Vec<Event>, u64, bool)> {
-        let read = self.journal()?.read(since, limit, |event| names.contains(&event.session))?;
-        Ok((read.events, read.cursor, read.more))
-    }
-
-    fn wait_answer(
-        &self,
-        names: &[String],
-        sessions: Vec<Session>,
-        since: u64,
-        timed_out: bool,
-        request: &WaitRequest,
-    ) -> Result<WaitResponse> {
-        let (events, cursor, more) = self.events_after(since, names, EVENTS_MAX)?;
-        let changed = |session: &Session| {
-            events.iter().any(|event| event.session == session.name)
-                || !matches!(session.state, StateName::Starting | StateName::Working)
-        };
-        let sessions: Vec<Session> =
-            sessions.into_iter().filter(|session| request.sessions.len() == 1 || changed(session)).collect();
-        let next = if names.is_empty() {
-            "there are no sessions to wait for: spawn_session starts one".to_owned()
-        } else if more {
-            format!("there is more: wait again with since={cursor}")
-        } else {
-            let needing = sessions.iter().find(|session| session.attention == Attention::NeedsYou);
-            match needing.or(sessions.first().filter(|_| !timed_out)) {
-                Some(session) => next_step(session, cursor),
-                None if timed_out => format!("nothing yet: wait again with since={cursor}"),
-                None => format!("wait again with since={cursor}"),
-            }
-        };
-        Ok(WaitResponse { events, sessions, timed_out, cursor, next })
-    }
 }
 
-/// A cursor that the journal has not reached is another journal's: waiting from there would miss what comes.
-pub(super) fn not_ahead(since: u64, now: u64) -> Result<u64> {
+/// A cursor ahead of the journal is from another journal; a wait from there would miss events.
+pub(crate) fn not_ahead(since: u64, now: u64) -> Result<u64> {
     if since <= now {
         return Ok(since);
     }
     Err(Error::invalid(
-        format!("`since` is {since}, but the journal stands at {now}"),
-        format!("give the `cursor` of an earlier answer, or leave `since` out to go on from {now}"),
+        format!("`since` is {since}, but the journal's newest cursor is {now}"),
+        format!("pass the `cursor` of an earlier result, or omit `since` to start from {now}"),
     ))
 }
 
-/// Whether a turn can not end before somebody answers what it asks.
+/// Whether a turn can't end before somebody answers its prompt.
 fn blocked<'a>(mut sessions: impl Iterator<Item = &'a Session>, turn: &str) -> bool {
     let asks = |session: &Session| session.prompt.is_some() && !is_being_drawn(session);
     sessions.any(|session| session.turn.as_deref() == Some(turn) && asks(session))
 }
 
-/// What a wait answers that was given up.
-pub(super) fn cancelled() -> Error {
+/// The error of a cancelled wait.
+pub(crate) fn cancelled() -> Error {
     Error::new(Kind::Cancelled, "the wait was cancelled", "wait again with the same cursor")
 }
 
-/// Whether the agent has just announced a prompt that its screen does not show yet: whoever waits wants to answer it.
+/// Whether the agent just announced a prompt that its screen doesn't show yet: callers want to be able to answer it.
 pub(super) fn is_being_drawn(session: &Session) -> bool {
     let age_ms = || jiff::Timestamp::now().as_millisecond() - session.since.as_millisecond();
-    session.prompt.as_ref().is_some_and(|prompt| prompt.options.is_empty()) && age_ms() < DRAWN_MS
+    session.prompt.as_ref().is_some_and(|prompt| prompt::is_being_drawn(prompt, age_ms()))
 }
 
 fn line<'a>(sessions: impl ExactSizeIterator<Item = &'a Session>) -> String {
@@ -384,11 +349,14 @@ mod tests {
         let now = jiff::Timestamp::now();
         let option = json!([{"key": "1", "label": "Yes", "selected": true, "effect": "allow_once"}]);
         let announced = asking(now, json!([]));
-        assert!(!Until::Attention.holds(&announced), "nobody could choose an option yet");
+        assert!(!holds(Until::Attention, &announced), "nobody could choose an option yet");
         assert!(!blocked([announced].iter(), "s#1"));
-        assert!(Until::Attention.holds(&asking(now, option.clone())));
+        assert!(holds(Until::Attention, &asking(now, option.clone())));
         assert!(blocked([asking(now, option)].iter(), "s#1"));
         let long_ago = now - Duration::from_secs(5);
-        assert!(Until::Attention.holds(&asking(long_ago, json!([]))), "it is said even if it is never shown");
+        assert!(
+            holds(Until::Attention, &asking(long_ago, json!([]))),
+            "it is said even if it is never shown"
+        );
     }
 }

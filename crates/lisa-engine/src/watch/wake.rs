@@ -1,6 +1,6 @@
-//! What wakes the observer: who, and why.
+//! What wakes the observer: which session, and why.
 
-use crate::process::Sight;
+use crate::process::SentinelEvent;
 use std::{
     collections::BTreeMap,
     fmt,
@@ -8,36 +8,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Why a session is looked at.
+/// Why to look at a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reason {
-    /// Its directory came, or its metadata was written: it was started, resumed or removed.
+pub(crate) enum WakeReason {
+    /// Its directory was created or its metadata written: it was started, resumed or removed.
     Listed,
     /// Its process ended.
     Exit,
     /// A hook wrote a line.
     Hook,
-    /// Another file that tells about it was written.
+    /// Another of its watched files was written.
     File,
     /// Its agent wrote to the terminal.
     Output,
     /// Somebody asked.
     Request,
-    /// It works, and nobody has looked for a while.
+    /// It is working, and hasn't been looked at for a while.
     Tick,
-    /// A look over all panes found something that nothing had told of.
+    /// A sweep over all panes found something that no event had reported.
     Sweep,
-    /// This process has just become the observer.
+    /// This process just became the observer.
     First,
 }
 
-impl Reason {
-    /// Whether something has told of the session, instead of somebody just wanting to know.
-    pub(crate) const fn tells(self) -> bool {
+impl WakeReason {
+    /// Whether this is an event of the session, and not just somebody's question.
+    pub(crate) const fn is_event(self) -> bool {
         !matches!(self, Self::Request | Self::Tick)
     }
 
-    /// The word in traces.
+    /// The word in logs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Listed => "listed",
@@ -53,40 +53,40 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for WakeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// How long a session that has just appeared is left alone: several that are started one after the other are looked at
+/// How long to wait with a look at a new session (debounce): sessions that are started in a row are then looked at
 /// together, and nothing is drawn before that anyway.
-const GATHER: Duration = Duration::from_millis(30);
+const DEBOUNCE: Duration = Duration::from_millis(30);
 
-/// A session that is to be looked at.
+/// A session to look at.
 #[derive(Debug, Clone, Copy)]
-struct Ring {
-    reason: Reason,
-    /// When it first rang.
+struct PendingLook {
+    reason: WakeReason,
+    /// When it was first woken.
     rung: Instant,
-    /// When it should be looked at.
+    /// When to look at it.
     due: Instant,
 }
 
-/// What the observer has to do.
+/// The observer's pending work.
 #[derive(Debug, Default)]
-struct Board {
+struct Pending {
     /// Sessions to look at.
-    woken: BTreeMap<String, Ring>,
-    /// Whether somebody waits for what is not due yet.
+    woken: BTreeMap<String, PendingLook>,
+    /// Whether somebody waits for looks that aren't due yet.
     hurry: bool,
-    /// Sessions that are being looked at, and when they rang for it.
+    /// Sessions that are being looked at, and when they were woken.
     looking: BTreeMap<String, Instant>,
-    /// What the sentinel told.
-    sights: Vec<Sight>,
-    /// Whether the observer has taken sights and not made up its mind about them yet.
-    weighing: bool,
-    /// Whether sessions may have come or gone without being named.
+    /// Events of the sentinel.
+    sentinel_events: Vec<SentinelEvent>,
+    /// Whether the observer has taken sentinel events and not processed them yet.
+    processing: bool,
+    /// Whether sessions may have come or gone without an event.
     rebuild: bool,
     stop: bool,
 }
@@ -95,137 +95,137 @@ struct Board {
 #[derive(Debug, Default)]
 pub(super) struct Woken {
     /// Sessions to look at.
-    pub(super) sessions: BTreeMap<String, Reason>,
-    /// What the sentinel told.
-    pub(super) sights: Vec<Sight>,
-    /// Whether the list of sessions must be read anew.
+    pub(super) sessions: BTreeMap<String, WakeReason>,
+    /// Events of the sentinel.
+    pub(super) sentinel_events: Vec<SentinelEvent>,
+    /// Whether to read the list of sessions again.
     pub(super) rebuild: bool,
-    /// Whether the observer must end.
+    /// Whether the observer must stop.
     pub(super) stop: bool,
 }
 
 /// The bell that every source of events rings.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
-    board: Mutex<Board>,
+    pending: Mutex<Pending>,
     rung: Condvar,
     settled: Condvar,
 }
 
 impl Bell {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session is to be looked at. Of several reasons the strongest stays.
-    pub(crate) fn wake(&self, session: &str, reason: Reason) {
+    /// Schedules a look at a session. If there are several reasons, the strongest one is kept.
+    pub(crate) fn wake(&self, session: &str, reason: WakeReason) {
         let rung = Instant::now();
-        let due = if reason == Reason::Listed { rung + GATHER } else { rung };
-        let mut board = self.board();
-        match board.woken.get_mut(session) {
+        let due = if reason == WakeReason::Listed { rung + DEBOUNCE } else { rung };
+        let mut pending = self.pending();
+        match pending.woken.get_mut(session) {
             Some(known) => (known.reason, known.due) = (reason.min(known.reason), due.min(known.due)),
             None => {
-                board.woken.insert(session.to_owned(), Ring { reason, rung, due });
+                pending.woken.insert(session.to_owned(), PendingLook { reason, rung, due });
             }
         }
         self.rung.notify_all();
     }
 
-    /// The sentinel saw something.
-    pub(super) fn saw(&self, sight: Sight) {
-        self.board().sights.push(sight);
+    /// Adds an event of the sentinel.
+    pub(super) fn on_sentinel_event(&self, event: SentinelEvent) {
+        self.pending().sentinel_events.push(event);
         self.rung.notify_all();
     }
 
     /// Sessions may have come or gone.
     pub(super) fn rebuild(&self) {
-        self.board().rebuild = true;
+        self.pending().rebuild = true;
         self.rung.notify_all();
     }
 
-    /// The observer must end.
+    /// Stops the observer.
     pub(super) fn stop(&self) {
-        self.board().stop = true;
+        self.pending().stop = true;
         self.rung.notify_all();
         self.settled.notify_all();
     }
 
-    /// Whether the observer must end.
+    /// Whether the observer must stop.
     pub(super) fn stopped(&self) -> bool {
-        self.board().stop
+        self.pending().stop
     }
 
-    /// Sleeps until something is due or `until`. What has rung is taken with it, and counts as being looked at until
+    /// Sleeps until something is due or `until`. Takes the pending work, which counts as in progress until
     /// [`Bell::looked`].
     pub(super) fn sleep(&self, until: Instant) -> Woken {
-        let mut board = self.board();
-        board.weighing = false;
-        while board.sights.is_empty() && !board.rebuild && !board.stop && !board.hurry {
-            let due = board.woken.values().map(|ring| ring.due).fold(until, Instant::min);
+        let mut pending = self.pending();
+        pending.processing = false;
+        while pending.sentinel_events.is_empty() && !pending.rebuild && !pending.stop && !pending.hurry {
+            let due = pending.woken.values().map(|ring| ring.due).fold(until, Instant::min);
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            board = self.rung.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
+            pending = self.rung.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        board.hurry = false;
-        let woken = std::mem::take(&mut board.woken);
-        board.looking.extend(woken.iter().map(|(name, ring)| (name.clone(), ring.rung)));
-        board.weighing = !board.sights.is_empty();
+        pending.hurry = false;
+        let woken = std::mem::take(&mut pending.woken);
+        pending.looking.extend(woken.iter().map(|(name, ring)| (name.clone(), ring.rung)));
+        pending.processing = !pending.sentinel_events.is_empty();
         Woken {
             sessions: woken.into_iter().map(|(name, ring)| (name, ring.reason)).collect(),
-            sights: std::mem::take(&mut board.sights),
-            rebuild: std::mem::take(&mut board.rebuild),
-            stop: board.stop,
+            sentinel_events: std::mem::take(&mut pending.sentinel_events),
+            rebuild: std::mem::take(&mut pending.rebuild),
+            stop: pending.stop,
         }
     }
 
-    /// Sessions that were taken are looked at, or given up.
+    /// The looks at these sessions are done, or given up.
     pub(super) fn looked<'a>(&self, names: impl Iterator<Item = &'a String>) {
-        let mut board = self.board();
+        let mut pending = self.pending();
         names.for_each(|name| {
-            board.looking.remove(name);
+            pending.looking.remove(name);
         });
-        drop(board);
+        drop(pending);
         self.settled.notify_all();
     }
 
-    /// Whether nothing is on its way that could be about a session.
+    /// Whether no work is pending for a session.
     pub(super) fn is_quiet(&self, session: &str) -> bool {
-        let board = self.board();
-        board.sights.is_empty()
-            && !board.weighing
-            && !board.rebuild
-            && !board.woken.contains_key(session)
-            && !board.looking.contains_key(session)
+        let pending = self.pending();
+        pending.sentinel_events.is_empty()
+            && !pending.processing
+            && !pending.rebuild
+            && !pending.woken.contains_key(session)
+            && !pending.looking.contains_key(session)
     }
 
-    /// Whether a session that rang is being looked at.
+    /// Whether a look at a woken session is in progress.
     pub(super) fn is_looking(&self, session: &str) -> bool {
-        self.board().looking.contains_key(session)
+        self.pending().looking.contains_key(session)
     }
 
-    /// Waits until nothing is left to be looked at that had rung before this call; says whether that came in time.
+    /// Waits until all looks that were pending before this call are done; returns whether that happened in time.
     /// `concerns` says which sessions matter.
     pub(super) fn settle(&self, concerns: impl Fn(&str) -> bool, limit: Duration) -> bool {
         let asked = Instant::now();
-        let mut board = self.board();
+        let mut pending = self.pending();
         loop {
             let waits = |(name, since): (&String, Instant)| since <= asked && concerns(name);
-            let due = board.woken.iter().any(|(name, ring)| waits((name, ring.rung)));
-            let looking = board.looking.iter().any(|(name, since)| waits((name, *since)));
-            if !due && !looking && !board.rebuild {
+            let due = pending.woken.iter().any(|(name, ring)| waits((name, ring.rung)));
+            let looking = pending.looking.iter().any(|(name, since)| waits((name, *since)));
+            if !due && !looking && !pending.rebuild {
                 return true;
             }
-            if due && !board.hurry {
-                board.hurry = true;
+            if due && !pending.hurry {
+                pending.hurry = true;
                 self.rung.notify_all();
             }
             let left = limit.saturating_sub(asked.elapsed());
-            if left.is_zero() || board.stop {
+            if left.is_zero() || pending.stop {
                 return false;
             }
-            board = self.settled.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
+            pending = self.settled.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -238,14 +238,14 @@ mod tests {
     #[test]
     fn several_rings_are_one_look_with_the_strongest_reason() {
         let bell = Bell::default();
-        bell.wake("a", Reason::Output);
-        bell.wake("a", Reason::Exit);
-        bell.wake("a", Reason::Tick);
-        bell.wake("b", Reason::Hook);
+        bell.wake("a", WakeReason::Output);
+        bell.wake("a", WakeReason::Exit);
+        bell.wake("a", WakeReason::Tick);
+        bell.wake("b", WakeReason::Hook);
         let woken = bell.sleep(Instant::now());
         assert_eq!(
             woken.sessions.into_iter().collect::<Vec<_>>(),
-            [("a".to_owned(), Reason::Exit), ("b".to_owned(), Reason::Hook)]
+            [("a".to_owned(), WakeReason::Exit), ("b".to_owned(), WakeReason::Hook)]
         );
         assert!(bell.sleep(Instant::now()).sessions.is_empty());
     }
@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn what_had_rung_before_somebody_asked_is_waited_for_also_when_its_look_begins_after_that() {
         let bell = Bell::default();
-        bell.wake("a", Reason::Request);
+        bell.wake("a", WakeReason::Request);
         thread::scope(|scope| {
             let settled = scope.spawn(|| bell.settle(|name| name == "a", Duration::from_secs(20)));
-            // Long enough for it to ask.
+            // Long enough for the other thread to ask.
             thread::sleep(Duration::from_millis(50));
             let woken = bell.sleep(Instant::now());
             // Another session was looked at.
@@ -273,21 +273,21 @@ mod tests {
         let soon = || Instant::now() + Duration::from_secs(20);
         let bell = Bell::default();
         let began = Instant::now();
-        bell.wake("a", Reason::Listed);
-        bell.wake("b", Reason::Listed);
+        bell.wake("a", WakeReason::Listed);
+        bell.wake("b", WakeReason::Listed);
         assert_eq!(bell.sleep(soon()).sessions.len(), 2);
-        assert!(began.elapsed() >= GATHER);
-        bell.wake("c", Reason::Listed);
-        bell.wake("d", Reason::Hook);
+        assert!(began.elapsed() >= DEBOUNCE);
+        bell.wake("c", WakeReason::Listed);
+        bell.wake("d", WakeReason::Hook);
         assert_eq!(bell.sleep(soon()).sessions.len(), 2);
-        bell.wake("f", Reason::Listed);
-        let later = bell.board().woken["f"].due;
-        bell.wake("f", Reason::Request);
-        assert!(bell.board().woken["f"].due <= later.min(Instant::now()), "somebody asked for it");
+        bell.wake("f", WakeReason::Listed);
+        let later = bell.pending().woken["f"].due;
+        bell.wake("f", WakeReason::Request);
+        assert!(bell.pending().woken["f"].due <= later.min(Instant::now()), "somebody asked for it");
         bell.sleep(soon());
-        bell.wake("e", Reason::Listed);
+        bell.wake("e", WakeReason::Listed);
         assert!(!bell.settle(|name| name == "e", Duration::ZERO));
-        assert!(bell.board().hurry, "somebody waits for it");
+        assert!(bell.pending().hurry, "somebody waits for it");
         assert_eq!(bell.sleep(soon()).sessions.len(), 1);
     }
 
@@ -296,7 +296,7 @@ mod tests {
         let bell = Bell::default();
         let settled = |concerns: &str| bell.settle(|name| name == concerns, Duration::from_millis(5));
         assert!(settled("a"));
-        bell.wake("a", Reason::Hook);
+        bell.wake("a", WakeReason::Hook);
         assert!(!settled("a") && settled("b"));
         let woken = bell.sleep(Instant::now());
         assert!(!settled("a"), "it is being looked at");

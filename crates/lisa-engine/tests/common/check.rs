@@ -1,7 +1,7 @@
 //! One function that compares what tmux, the processes, the directories, the records and the journal say of a lab.
 
 use super::{Lab, entries};
-use lisa_engine::{api::*, words::StateName};
+use lisa_engine::api::{words::StateName, *};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every event of a journal, with the ids that are only in its files.

@@ -1,10 +1,7 @@
 //! Driving in a few words: what tests of sends, answers and waits do again and again.
 
 use super::{Lab, log};
-use lisa_engine::{
-    api::*,
-    engine::{Cancel, Engine},
-};
+use lisa_engine::{api::*, engine::Engine, watch::Cancel};
 use std::time::Duration;
 
 pub const SHORT: Duration = Duration::from_secs(15);

@@ -1,6 +1,6 @@
 //! A private corner of the machine for one test: its own state folder, tmux server and environment.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can not go on fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 pub mod check;
 pub mod driving;
@@ -13,7 +13,12 @@ use lisa_engine::{
 };
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    process::{Command, Stdio},
+};
+pub use test_support::until;
+use test_support::{
+    place::{end_server, environment},
+    programs,
 };
 
 /// Removed, with its tmux server, when dropped.
@@ -31,19 +36,8 @@ impl Lab {
     /// A lab whose environment has these variables too.
     pub fn with(extra: &[(&str, &str)]) -> Self {
         let dir = tempfile::Builder::new().prefix("lisa-").tempdir().unwrap();
-        let home = dir.path().to_str().unwrap().to_owned();
-        let mut pairs: Vec<(String, String)> = [
-            ("HOME", home.clone()),
-            ("PATH", std::env::var("PATH").unwrap()),
-            ("LISA_STATE_DIR", format!("{home}/state")),
-            ("LISA_CONFIG_DIR", format!("{home}/config")),
-            ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
-            ("LANG", "C.UTF-8".to_owned()),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-        pairs.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let mut pairs = environment(dir.path());
+        pairs.extend(extra.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         let env = Environment::from_pairs(pairs);
         let config = Config::load(&env).unwrap();
         Self { dir, env, config }
@@ -66,6 +60,13 @@ impl Lab {
 
     pub fn store(&self) -> Store {
         Store::open(&self.config.state_dir).unwrap()
+    }
+
+    /// A process of Lisa's in this lab, which tests disturb and kill: what `lisa-test-process` is to do there.
+    pub fn process(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(programs::built("lisa-test-process").unwrap());
+        command.arg(self.path()).args(words).stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
 
     /// Starts a session that runs a program directly.
@@ -102,26 +103,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        // The machine's own tmux: a test may have another one, or none.
-        let tmux = Tmux::new(self.config.socket.clone(), &Environment::of_this_process());
-        let ended = tmux.and_then(|tmux| tmux.end_server(Duration::from_secs(5)));
-        if !matches!(ended, Ok(true)) && !std::thread::panicking() {
-            panic!("the tmux server of this test did not end: {ended:?}");
-        }
-    }
-}
-
-/// Waits for something to come true.
-pub fn until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        if holds() {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+        end_server(&self.socket());
     }
 }
 
@@ -130,27 +112,10 @@ pub fn helper() -> Vec<String> {
     vec![env!("CARGO_BIN_EXE_lisa-helper").to_owned()]
 }
 
-/// A caller in the home of a lab, for a process that was started there and knows nothing else of it.
-pub fn caller_in(home: &str) -> lisa_engine::engine::Caller {
-    let pairs = [
-        ("HOME", home.to_owned()),
-        ("PATH", std::env::var("PATH").unwrap()),
-        ("LISA_STATE_DIR", format!("{home}/state")),
-        ("LISA_CONFIG_DIR", format!("{home}/config")),
-        ("LISA_TMUX_SOCKET", format!("{home}/tmux")),
-    ];
-    lisa_engine::engine::Caller {
-        env: Environment::from_pairs(pairs),
-        cwd: home.into(),
-        helper: helper(),
-        policy: None,
-    }
-}
-
 /// An engine whose caller is this lab.
 impl Lab {
-    pub fn caller(&self) -> lisa_engine::engine::Caller {
-        lisa_engine::engine::Caller {
+    pub fn caller(&self) -> lisa_engine::watch::Caller {
+        lisa_engine::watch::Caller {
             env: self.env.clone(),
             cwd: self.path().to_owned(),
             helper: helper(),
@@ -182,22 +147,9 @@ pub fn entries(path: &Path) -> Vec<String> {
     names
 }
 
-/// Makes sure that the demo agent stands beside the helper, where `agent = "demo"` finds it.
-pub fn build_demo_agent() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "demo-agent"]);
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success(), "the demo agent could not be built");
-    });
-}
-
 /// A request for a demo agent whose log is in the lab.
 pub fn demo(lab: &Lab, name: &str, prompt: Option<&str>) -> lisa_engine::api::SpawnRequest {
-    build_demo_agent();
+    programs::demo_agent();
     lisa_engine::api::SpawnRequest {
         agent: "demo".to_owned(),
         name: Some(name.to_owned()),

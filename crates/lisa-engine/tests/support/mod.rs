@@ -2,15 +2,17 @@
 
 #![allow(dead_code)]
 
-use lisa_engine::memory::Memory;
-use lisa_engine::observation::{At, Line, Mode, Observation, Pane, Proc, Reading};
-use lisa_engine::profile::{Profile, Profiles};
-use lisa_engine::{Outcome, step};
+use lisa_engine::classify::memory::Memory;
+use lisa_engine::classify::profile::{Profile, Profiles};
+use lisa_engine::classify::{Outcome, step};
+use lisa_engine::{
+    api::words::Mode,
+    classify::observation::{At, Line, Observation, Pane, Proc, Reading},
+};
 use serde_json::Value;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-static PROFILES: LazyLock<Profiles> =
-    LazyLock::new(|| Profiles::load(None).expect("the profiles that ship load"));
+static PROFILES: Profiles = Profiles::shipped();
 
 pub(crate) fn profile(id: &str) -> Arc<Profile> {
     PROFILES.get(id).expect("a profile that ships")
@@ -36,7 +38,7 @@ impl Session {
     /// The status and the reason after one look.
     pub(crate) fn says(&mut self, obs: &Observation) -> (String, String) {
         let outcome = self.look(obs);
-        (outcome.verdict.status().to_string(), outcome.verdict.reason)
+        (outcome.verdict.status().to_string(), outcome.verdict.reason.to_string())
     }
 }
 

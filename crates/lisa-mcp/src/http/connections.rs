@@ -1,7 +1,7 @@
-//! Connections: how many there may be, how long they may take to ask, and how they end.
+//! The accept loop: connection limit, timeouts and shutdown.
 //!
-//! `axum::serve` sets no timer, so its connections wait for a request for ever. This is the same loop on hyper's own
-//! connection, with hyper's time-out and limits for the head of a request.
+//! `axum::serve` sets no timer, so its connections wait for a request forever. This is the same loop on hyper's own
+//! connection, with hyper's timeout and limits for request headers.
 
 use axum::{Router, serve::Listener};
 use hyper::server::conn::http1;
@@ -16,23 +16,23 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What clients may take. An answer has no limit: waits and event streams go on for as long as they must.
+/// Limits for clients. Responses have no timeout, because waits and event streams may take long.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long the head of a request may take, from when the connection was opened or the answer before was given. So
-    /// it is also how long a connection is kept for the next request.
+    /// Timeout for the request headers, counted from the opening of the connection or the previous response. So it is
+    /// also the keep-alive timeout.
     pub head: Duration,
-    /// How long the body of a request may take.
+    /// Timeout for the request body.
     pub body: Duration,
-    /// How many bytes the head of a request may have.
+    /// Maximum size of the request headers.
     pub head_bytes: usize,
-    /// How many bytes the body of a request may have.
+    /// Maximum size of the request body.
     pub body_bytes: usize,
-    /// How many connections may be open at once.
+    /// Maximum number of open connections.
     pub connections: usize,
 }
 
-/// More than a hundred clients with their streams and waits.
+/// Enough for a hundred clients with their streams and waits.
 const MAX_CONNECTIONS: usize = 1024;
 
 impl Default for Limits {
@@ -42,36 +42,41 @@ impl Default for Limits {
             body: Duration::from_secs(30),
             head_bytes: 64 << 10,
             body_bytes: crate::rpc::MAX_MESSAGE,
-            connections: MAX_CONNECTIONS.min(half_of_all_descriptors()),
+            connections: MAX_CONNECTIONS.min(half_the_file_limit()),
         }
     }
 }
 
-/// The engine needs the other half.
-fn half_of_all_descriptors() -> usize {
+/// Leaves the other half of the file descriptors to the engine.
+fn half_the_file_limit() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX))
 }
 
-/// Serves until `ends` is raised, and then until every connection is closed. Dropping it closes them at once.
-pub(super) async fn serve(mut listener: TcpListener, app: Router, limits: &Limits, ends: CancellationToken) {
+/// Serves until `shutdown` is cancelled and all connections are closed. Dropping the future closes them at once.
+pub(super) async fn serve(
+    mut listener: TcpListener,
+    app: Router,
+    limits: &Limits,
+    shutdown: CancellationToken,
+) {
     let http = http(limits);
     let mut open = JoinSet::new();
     loop {
         let (stream, _) = tokio::select! {
-            () = ends.cancelled() => break,
+            () = shutdown.cancelled() => break,
             Some(_) = open.join_next() => continue,
             accepted = Listener::accept(&mut listener) => accepted,
         };
         while open.try_join_next().is_some() {}
         if open.len() >= limits.connections {
-            tracing::warn!(limit = limits.connections, "too many connections: one was refused");
-            refuse(&stream, BUSY);
+            tracing::warn!(limit = limits.connections, "too many connections: rejected one");
+            reject(&stream, TOO_MANY_CONNECTIONS);
             continue;
         }
-        // Small answers would otherwise wait 40 ms for the client's acknowledgement.
+        // Nagle's algorithm and delayed ACKs would delay small responses by 40 ms.
         let _ = stream.set_nodelay(true);
-        open.spawn(serve_one(http.clone(), stream, app.clone(), ends.clone()));
+        open.spawn(serve_one(http.clone(), stream, app.clone(), shutdown.clone()));
     }
     drop(listener);
     while open.join_next().await.is_some() {}
@@ -83,11 +88,11 @@ fn http(limits: &Limits) -> http1::Builder {
     http
 }
 
-async fn serve_one(http: http1::Builder, stream: TcpStream, app: Router, ends: CancellationToken) {
+async fn serve_one(http: http1::Builder, stream: TcpStream, app: Router, shutdown: CancellationToken) {
     let mut connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
     let result = tokio::select! {
         result = &mut connection => result,
-        () = ends.cancelled() => {
+        () = shutdown.cancelled() => {
             Pin::new(&mut connection).graceful_shutdown();
             (&mut connection).await
         }
@@ -95,25 +100,25 @@ async fn serve_one(http: http1::Builder, stream: TcpStream, app: Router, ends: C
     let Err(error) = result else { return };
     tracing::debug!(%error, "a connection failed");
     let left = connection.into_parts();
-    // One that was only kept for a next request is closed without a word.
+    // An idle keep-alive connection is closed without a response.
     if error.is_timeout() && !left.read_buf.is_empty() {
-        refuse(left.io.inner(), LATE);
+        reject(left.io.inner(), HEADERS_TIMED_OUT);
     }
 }
 
-const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
+const TOO_MANY_CONNECTIONS: &str = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
                     content-type: text/plain\r\ncontent-length: 52\r\n\r\n\
                     Too many connections: close some, or try again soon\n";
 
-const LATE: &str = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\
+const HEADERS_TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\
                     content-type: text/plain\r\ncontent-length: 49\r\n\r\n\
                     The head of the request took too long: try again\n";
 
-/// A last word before a connection is closed. It does not wait: it is shorter than what a socket takes, and a client
-/// that cannot have it loses nothing.
-fn refuse(stream: &TcpStream, answer: &str) {
+/// Writes an error response before the connection is closed. Doesn't block: the response fits the socket buffer, and if
+/// it can't be written, the client only misses the explanation.
+fn reject(stream: &TcpStream, answer: &str) {
     let _ = stream.try_write(answer.as_bytes());
-    // What is left unread when a socket closes resets the connection, which can overtake the answer.
+    // Closing a socket with unread input resets the connection, and the reset can overtake the response.
     let _ = stream.try_read(&mut [0; 8 << 10]);
 }
 
@@ -122,8 +127,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_say_how_long_they_are() {
-        for answer in [BUSY, LATE] {
+    fn content_length_matches_the_body() {
+        for answer in [TOO_MANY_CONNECTIONS, HEADERS_TIMED_OUT] {
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();
             assert!(
                 head.ends_with(&format!("content-length: {}", body.len())),
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn some_connections_are_always_allowed() {
+    fn at_least_one_connection_is_allowed() {
         let limits = Limits::default();
         assert!((1..=MAX_CONNECTIONS).contains(&limits.connections), "{limits:?}");
     }

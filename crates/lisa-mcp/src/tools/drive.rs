@@ -1,4 +1,4 @@
-//! Driving a running session: send, answer, interrupt.
+//! Tools that drive a running session: send, answer, interrupt.
 
 use super::{Answer, always_load, structured};
 use crate::{
@@ -17,42 +17,41 @@ fn send_input_schema() -> Arc<JsonObject> {
     schema::input::<SendRequest>(|p| {
         p.bounds("wait_s", 0, 600).describe(
             "wait_s",
-            "Wait up to this many seconds (0 to 600) for an agent that is still starting; 30 unless said.",
+            "Seconds to wait for an agent that is still starting: 0 to 600 (default: 30).",
         );
     })
 }
 
-/// Text or keys, one of them, and not both.
+/// `text` and `keys` are mutually exclusive, and one is required.
 fn check_send(request: &SendRequest) -> Result<(), Error> {
     check_length("text", request.text.as_deref())?;
     match (&request.text, request.keys.is_empty()) {
         (Some(_), false) => Err(Error::invalid(
-            "`text` and `keys` exclude each other",
+            "`text` and `keys` are mutually exclusive",
             "send the text first, then the keys in a second call",
         )),
         (None, true) => Err(Error::invalid(
             "send_input needs `text` or `keys`",
-            "give `text` for a prompt, or `keys` such as [\"Escape\"]",
+            "pass `text` for a prompt, or `keys` such as [\"Escape\"]",
         )),
-        (Some(text), true) if text.trim().is_empty() => Err(Error::invalid(
-            "`text` is empty, and an empty prompt is never sent",
-            "give the prompt, or `keys` [\"Enter\"] to press Enter",
-        )),
+        (Some(text), true) if text.trim().is_empty() => {
+            Err(Error::invalid("`text` is empty", "pass a prompt, or `keys` [\"Enter\"] to press Enter"))
+        }
         _ => Ok(()),
     }
 }
 
-/// Something to answer with, said in one way.
+/// `choice` and `choices` are mutually exclusive, and one of them or `text` is required.
 fn check_answer(request: &AnswerRequest) -> Result<(), Error> {
     check_length("text", request.text.as_deref())?;
     match (&request.choice, request.choices.is_empty(), &request.text) {
         (Some(_), false, _) => Err(Error::invalid(
-            "`choice` and `choices` exclude each other",
-            "give `choice` for one option, `choices` for several",
+            "`choice` and `choices` are mutually exclusive",
+            "pass `choice` for one option, `choices` for several",
         )),
         (None, true, None) => Err(Error::invalid(
             "answer_prompt needs `choice`, `choices` or `text`",
-            "give an option's key, label or effect (allow_once, allow_always, deny) as `choice`",
+            "pass an option's key, label or effect (allow_once, allow_always, deny) as `choice`",
         )),
         _ => Ok(()),
     }
@@ -60,11 +59,11 @@ fn check_answer(request: &AnswerRequest) -> Result<(), Error> {
 
 #[tool_router(router = drive_router, vis = "pub(super)")]
 impl Lisa {
-    /// Give a running agent its next prompt (`text`), or press keys (`keys`). Use this when its turn is over (state
-    /// ready) and there is more to do. The text is pasted whole, submitted,
-    /// and proven to have been taken; the answer is a receipt with `delivered` (submitted, queued, refused,
-    /// unconfirmed) and the `turn` it began. Refused means nothing was typed: `refusal` and `hint` say what to do
-    /// instead. Not for a question, permission or other dialog: answer_prompt. Next: wait_sessions.
+    /// Send a running agent its next prompt (`text`), or press keys (`keys`). Use this when its turn is over (state
+    /// ready) and there is more to do. The text is pasted whole, submitted, and checked to have arrived. Returns a
+    /// receipt with `delivered` (submitted, queued, refused, unconfirmed) and the new `turn`. Refused means nothing
+    /// was submitted: `refusal` and `hint` say what to do instead. For a question, permission or other dialog use
+    /// answer_prompt. Next: wait_sessions.
     #[tool(
         title = "Send a prompt or keys",
         input_schema = send_input_schema(),
@@ -79,11 +78,11 @@ impl Lisa {
         Ok(structured(&answer))
     }
 
-    /// Answer what a session is blocked on (state awaiting_permission, awaiting_question, awaiting_plan or
-    /// awaiting_dialog). Use this whenever a session has a `prompt`. Give `choice`: an option's key, its label, or its effect (allow_once, allow_always,
-    /// deny); or `choices` for several; or `text` where the prompt takes free text. Give `prompt_id` as you read
-    /// it: if another prompt is open by now, nothing is pressed. Read `prompt.command` and `prompt.body` before
-    /// you allow anything. Next: wait_sessions.
+    /// Answer the prompt a session is blocked on (state awaiting_permission, awaiting_question, awaiting_plan or
+    /// awaiting_dialog). Use this whenever a session has a `prompt`. Pass `choice`: an option's key, label or effect
+    /// (allow_once, allow_always, deny); or `choices` for several; or `text` if the prompt takes free text. Pass the
+    /// `prompt_id` you read: if another prompt is open by now, nothing is pressed. Read `prompt.command` and
+    /// `prompt.body` before you allow anything. Next: wait_sessions.
     #[tool(
         title = "Answer an agent's prompt",
         input_schema = schema::input::<AnswerRequest>(|_| {}),
@@ -98,8 +97,8 @@ impl Lisa {
         Ok(structured(&answer))
     }
 
-    /// Stop the turn that an agent works on, and leave the agent running. Use this when it does the wrong thing; an
-    /// agent that does not work is left alone (`done: not_working`). Next: send_input with what to do instead.
+    /// Stop an agent's current turn; the agent keeps running. Use this when it does the wrong thing. Does nothing if
+    /// the agent isn't working (`done: not_working`). Next: send_input with what to do instead.
     #[tool(
         title = "Interrupt a turn",
         input_schema = schema::input::<SessionRequest>(|p| { p.describe("session", "The session's exact name."); }),
@@ -118,10 +117,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_keys_exclude_each_other() {
+    fn text_and_keys_are_mutually_exclusive() {
         let both =
             SendRequest { text: Some("a".into()), keys: vec!["Enter".into()], ..SendRequest::default() };
-        assert!(check_send(&both).unwrap_err().message().contains("exclude each other"));
+        assert!(check_send(&both).unwrap_err().message().contains("mutually exclusive"));
         assert!(
             check_send(&SendRequest::default()).unwrap_err().message().contains("needs `text` or `keys`")
         );
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_said_in_one_way() {
+    fn choice_and_choices_are_mutually_exclusive() {
         let both =
             AnswerRequest { choice: Some("1".into()), choices: vec!["2".into()], ..AnswerRequest::default() };
         assert!(check_answer(&both).is_err());

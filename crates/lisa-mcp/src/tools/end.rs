@@ -1,4 +1,4 @@
-//! Ending sessions.
+//! The tool that ends sessions.
 
 use super::{Answer, structured};
 use crate::{
@@ -12,10 +12,9 @@ use rmcp::{tool, tool_router};
 
 #[tool_router(router = end_router, vis = "pub(super)")]
 impl Lisa {
-    /// End a session for good: its agent, the agent's processes, the sessions it started, and its folder in Lisa's
-    /// state (never your files). Use this when its work is done and read. A session that is already gone is
-    /// success (`done: already_gone`). To stop only the turn use interrupt_session. Next: list_sessions shows what
-    /// is left.
+    /// End a session for good: its agent, the agent's processes, the sessions it started, and its state directory
+    /// (never your files). Use this when its work is done and read. If the session is already gone, that's a success
+    /// (`done: already_gone`). To stop only the turn use interrupt_session. Next: list_sessions.
     #[tool(
         title = "End a session",
         input_schema = schema::input::<KillRequest>(|_| {}),

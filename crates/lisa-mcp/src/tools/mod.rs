@@ -1,4 +1,4 @@
-//! The tools: one method for each, grouped by what they are for.
+//! The MCP tools: one method each, grouped by purpose.
 
 mod drive;
 mod end;
@@ -7,17 +7,17 @@ mod read;
 mod spawn;
 pub(crate) mod wait;
 
-use crate::{failure::Failure, fit, schema::one_line, server::Lisa};
+use crate::{schema::one_line, server::Lisa, tool_error::ToolError, truncate};
 use rmcp::{
     handler::server::tool::ToolRouter,
     model::{CallToolResponse, CallToolResult, MetaObject},
 };
 use serde::Serialize;
 
-/// What a tool gives back.
-pub(crate) type Answer = Result<CallToolResponse, Failure>;
+/// The result of a tool.
+pub(crate) type Answer = Result<CallToolResponse, ToolError>;
 
-/// All tools. Built once for a server: it costs more than a call does.
+/// Builds the router of all tools. Do it once per server: it costs more than a call.
 pub(crate) fn router() -> ToolRouter<Lisa> {
     let mut router = Lisa::spawn_router()
         + Lisa::drive_router()
@@ -31,12 +31,12 @@ pub(crate) fn router() -> ToolRouter<Lisa> {
     router
 }
 
-/// A structured answer that fits.
+/// A structured result, truncated to the size limit.
 pub(crate) fn structured<T: Serialize>(answer: &T) -> CallToolResponse {
-    CallToolResult::structured(fit::json(answer)).into()
+    CallToolResult::structured(truncate::json(answer)).into()
 }
 
-/// Marks the tools of the main loop, whose schemas a client should load before the first prompt.
+/// Marks the tools of the main loop, so that clients load their schemas before the first prompt.
 fn always_load() -> MetaObject {
     let mut meta = MetaObject::new();
     meta.0.insert("anthropic/alwaysLoad".to_owned(), true.into());

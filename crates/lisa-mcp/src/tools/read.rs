@@ -1,7 +1,7 @@
-//! Reading what a session shows or has said, as plain text.
+//! The tool that reads a session's screen, messages or events as plain text.
 
 use super::{Answer, always_load};
-use crate::{args::Args, fit, schema, server::Lisa};
+use crate::{args::Args, schema, server::Lisa, truncate};
 use lisa_engine::api::{ReadRequest, ReadResponse, View};
 use rmcp::{
     model::{CallToolResult, ContentBlock, JsonObject},
@@ -13,18 +13,18 @@ fn read_input() -> Arc<JsonObject> {
     schema::input::<ReadRequest>(|p| {
         p.bounds("max_lines", 1, 2000).describe(
             "max_lines",
-            "At most this many lines, 1 to 2000; 80 unless said. No read has over 40,000 characters.",
+            "Maximum number of lines, 1 to 2000 (default: 80); at most 40,000 characters.",
         );
     })
 }
 
-/// The text, and the line that says how to read on. A parent that reads nothing is told where there is more.
+/// The text, followed by the cursor line. If there is no text, a note says where to look instead.
 pub(crate) fn as_text(answer: &ReadResponse, view: View) -> String {
     let text = match answer.text.trim_end_matches('\n') {
         "" if view == View::LastMessage => {
-            "(it has said nothing that Lisa could read; view=screen or view=output shows its terminal)"
+            "(no message that Lisa could read; view=screen or view=output shows its terminal)"
         }
-        "" => "(nothing there, or nothing new)",
+        "" => "(empty, or nothing new)",
         text => text,
     };
     format!("{text}\ncursor={} more={}", answer.cursor, answer.more)
@@ -32,10 +32,10 @@ pub(crate) fn as_text(answer: &ReadResponse, view: View) -> String {
 
 #[tool_router(router = read_router, vis = "pub(super)")]
 impl Lisa {
-    /// Read what a session shows or has said, as plain text: its last message (unless you say another `view`), the
-    /// turn, the screen, the whole transcript, its events, or its output. Use this after wait_sessions says that
-    /// it delivered. Up to 80 lines unless you say more; the last line is `cursor=… more=…`: give the cursor as
-    /// `since` to read on. For the state use session_status. Next: send_input for more, or kill_session.
+    /// Read a session as plain text: its last message (default), the turn, the screen, the whole transcript, its
+    /// events, or its output. Use this after wait_sessions says that it delivered. Returns up to 80 lines (default);
+    /// the last line is `cursor=… more=…`: pass the cursor as `since` to read on. For the state use session_status.
+    /// Next: send_input for more, or kill_session.
     #[tool(
         title = "Read a session",
         input_schema = read_input(),
@@ -45,7 +45,7 @@ impl Lisa {
     async fn read_session(&self, Args(args): Args<ReadRequest>) -> Answer {
         let request = args?;
         let view = request.view;
-        let answer = self.run(move |engine| fit::read(&request, |request| engine.read(request))).await?;
+        let answer = self.run(move |engine| truncate::read(&request, |request| engine.read(request))).await?;
         Ok(CallToolResult::success(vec![ContentBlock::text(as_text(&answer, view))]).into())
     }
 }
@@ -55,11 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_says_how_to_read_on() {
+    fn the_last_line_has_the_cursor() {
         let answer = ReadResponse { text: "one\ntwo\n".into(), cursor: 7, more: true };
         assert_eq!(as_text(&answer, View::Screen), "one\ntwo\ncursor=7 more=true");
         let empty = ReadResponse { text: String::new(), cursor: 0, more: false };
-        assert_eq!(as_text(&empty, View::Events), "(nothing there, or nothing new)\ncursor=0 more=false");
+        assert_eq!(as_text(&empty, View::Events), "(empty, or nothing new)\ncursor=0 more=false");
         assert!(as_text(&empty, View::LastMessage).contains("view=output"));
     }
 }

@@ -1,4 +1,4 @@
-//! Starting sessions.
+//! Tools that start and resume sessions.
 
 use super::{Answer, always_load, structured};
 use crate::{
@@ -15,16 +15,15 @@ fn spawn_input() -> Arc<JsonObject> {
         p.bounds("wait_ready_s", 0, 600)
             .describe(
                 "wait_ready_s",
-                "Wait up to this many seconds (0 to 600) for the agent to be ready or blocked before answering; \
-                 0 does not wait.",
+                "Seconds to wait for the agent to be ready or blocked before returning: 0 to 600; 0 does not wait.",
             )
             .describe(
                 "policy",
-                "What may be decided without asking anybody: patterns to allow and to deny. A pattern is a tool's \
-                 name (`Read`), or a tool and a pattern for its command or file (`Bash(git status*)`). Deny wins; \
-                 what neither names is asked. Nothing is decided unless said.",
+                "Patterns for permissions to allow or deny without asking. A pattern is a tool's name (`Read`), or a \
+                 tool and a pattern for its command or file (`Bash(git status*)`). Deny wins. Anything else is \
+                 asked (default: everything).",
             )
-            .inside("size", |size| {
+            .nested("size", |size| {
                 size.bounds("columns", 20, 1000).bounds("rows", 5, 500);
             });
     })
@@ -33,16 +32,16 @@ fn spawn_input() -> Arc<JsonObject> {
 fn resume_input() -> Arc<JsonObject> {
     schema::input::<ResumeRequest>(|p| {
         p.bounds("wait_ready_s", 0, 600)
-            .describe("wait_ready_s", "Wait up to this many seconds (0 to 600) for the agent to be ready.");
+            .describe("wait_ready_s", "Seconds to wait for the agent to be ready: 0 to 600.");
     })
 }
 
 #[tool_router(router = spawn_router, vis = "pub(super)")]
 impl Lisa {
-    /// Start an AI coding agent (claude, codex, opencode, or any command as `generic`) in a tmux session of its
-    /// own and give it a prompt. Use this to delegate a task, or to run several agents side by side. The session
-    /// goes on when you or this server end. Not for an agent that already runs: send_input gives that its next
-    /// prompt. Next: wait_sessions with the returned `cursor` as `since`.
+    /// Start an AI coding agent (claude, codex, opencode, or any command as `generic`) in its own tmux session and
+    /// give it a prompt. Use this to delegate a task, or to run several agents side by side. The session keeps
+    /// running when you or this server exit. For an agent that already runs use send_input. Next: wait_sessions with
+    /// the returned `cursor` as `since`.
     #[tool(
         title = "Start an agent",
         input_schema = spawn_input(),
@@ -57,9 +56,9 @@ impl Lisa {
         Ok(structured(&answer))
     }
 
-    /// Take up the agent's own conversation again in a session whose agent has ended (state `exited`), with a
-    /// prompt if you give one. Use this after a crash, a reboot, or when more is to be done; a running agent takes
-    /// send_input instead. Next: wait_sessions.
+    /// Resume the agent's own conversation in a session whose agent has ended (state `exited`), with an optional
+    /// prompt. Use this after a crash or a reboot, or when there is more to do; for a running agent use send_input.
+    /// Next: wait_sessions.
     #[tool(
         title = "Resume an ended agent",
         input_schema = resume_input(),

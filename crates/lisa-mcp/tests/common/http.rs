@@ -1,6 +1,6 @@
-//! The built server over HTTP, and the plainest possible client.
+//! The built server over HTTP, with a minimal client.
 
-use super::{PATIENCE, World};
+use super::{Sandbox, TIMEOUT};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -9,15 +9,15 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// A server that listens on a free port, in a world of its own.
+/// A server on a free port, in its own sandbox.
 pub struct Server {
     pub child: Child,
     pub address: String,
-    pub world: World,
+    pub sandbox: Sandbox,
     said: Arc<Mutex<Vec<String>>>,
 }
 
-/// What came back.
+/// An HTTP response.
 pub struct Reply {
     pub status: u16,
     pub text: String,
@@ -33,7 +33,7 @@ impl Reply {
         })
     }
 
-    /// The last JSON-RPC message in it, whether it came as JSON or as a stream of events.
+    /// The last JSON-RPC message in the body, which is JSON or an event stream.
     pub fn message(&self) -> Option<Value> {
         let lines = self.text.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).trim());
         lines
@@ -45,26 +45,26 @@ impl Reply {
 
 impl Server {
     pub fn start(options: &[&str], token: Option<&str>) -> Self {
-        Self::start_in(World::new(), options, token)
+        Self::start_in(Sandbox::new(), options, token)
     }
 
-    pub fn start_in(world: World, options: &[&str], token: Option<&str>) -> Self {
-        let mut command = world.command();
+    pub fn start_in(sandbox: Sandbox, options: &[&str], token: Option<&str>) -> Self {
+        let mut command = sandbox.command();
         if let Some(token) = token {
             command.env("LISA_MCP_TOKEN", token);
         }
         command.args(["--http", "127.0.0.1:0"]).args(options).stdin(Stdio::null()).stderr(Stdio::piped());
         let (child, address, said) = Self::spawn(&mut command);
-        Self { child, address, world, said }
+        Self { child, address, sandbox, said }
     }
 
-    /// Starts a server; where it listens, and what it says.
+    /// Starts a server. Returns the process, its address, and its standard error.
     pub fn spawn(command: &mut Command) -> (Child, String, Arc<Mutex<Vec<String>>>) {
         let mut child = command.spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
         let address = loop {
-            let line = errors.next().expect("it says where it listens").unwrap();
+            let line = errors.next().expect("the server prints its address").unwrap();
             said.push(line.clone());
             if let Some((_, rest)) = line.split_once("http://") {
                 break rest.trim_end_matches("/mcp").to_owned();
@@ -72,19 +72,19 @@ impl Server {
         };
         let said = Arc::new(Mutex::new(said));
         let heard = Arc::clone(&said);
-        // What else it says must not block it, and may tell of a panic.
+        // Drain standard error, so that it never blocks the server; it may contain a panic.
         std::thread::spawn(move || {
             errors.map_while(Result::ok).for_each(|line| heard.lock().unwrap().push(line));
         });
         (child, address, said)
     }
 
-    /// Everything it has said on standard error so far.
+    /// The lines on standard error so far.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().unwrap().clone()
     }
 
-    /// Posts a message with these headers.
+    /// Posts a message with additional headers.
     pub fn post(&self, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
         post(&self.address, headers, body)
     }
@@ -97,11 +97,11 @@ impl Drop for Server {
     }
 }
 
-/// Posts a message on a connection of its own.
+/// Posts a message on a new connection.
 pub fn post(address: &str, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + ?Sized)) -> Reply {
     let body = body.as_ref();
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut text = "POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n\
                     Accept: application/json, text/event-stream\r\n"
         .to_owned();
@@ -112,7 +112,7 @@ pub fn post(address: &str, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + 
         text.push_str(&format!("{name}: {value}\r\n"));
     }
     text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-    // A server that refuses a large body may close before it has read all of it.
+    // A server that rejects a large body may close the connection before it has read all of it.
     let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(body));
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -120,7 +120,7 @@ pub fn post(address: &str, headers: &[(&str, &str)], body: &(impl AsRef<[u8]> + 
     Reply { status: text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0), text }
 }
 
-/// The first message of a client of 2025-06-18.
+/// The `initialize` request of a 2025-06-18 client.
 pub fn hello() -> String {
     json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -129,7 +129,7 @@ pub fn hello() -> String {
     .to_string()
 }
 
-/// A message of a client of 2026-07-28, which shakes no hands.
+/// A request of a 2026-07-28 client, which has no handshake.
 pub fn modern(id: u64, method: &str, mut params: Value) -> String {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

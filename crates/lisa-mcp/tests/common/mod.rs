@@ -1,13 +1,9 @@
-//! A client in a few lines: JSON-RPC over the pipes of the built server.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
+//! Test helpers: a sandbox, and a minimal JSON-RPC client for the built server over stdio.
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
 pub mod http;
 
-use lisa_engine::{
-    config::{Environment, Socket},
-    tmux::Tmux,
-};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -17,130 +13,105 @@ use std::{
     sync::mpsc::{Receiver, channel},
     time::{Duration, Instant},
 };
+use test_support::place::{Place, environment};
 
-/// Longer than anything should take, even on a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for anything a test waits for. Generous, for loaded machines.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A world of its own for one test: no user configuration, state and tmux server in a folder that goes with it.
-pub struct World {
-    dir: tempfile::TempDir,
+/// A sandbox of its own for one test: no user configuration, state and tmux server in a directory that goes with it.
+pub struct Sandbox {
+    place: Place,
 }
 
-impl World {
+impl Sandbox {
     pub fn new() -> Self {
-        Self { dir: tempfile::Builder::new().prefix("lisa-").tempdir().unwrap() }
+        Self { place: Place::new() }
     }
 
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        self.place.path()
     }
 
-    /// The server's program in this world.
+    /// A command that runs the server in this sandbox.
     pub fn command(&self) -> Command {
         command(self.path())
     }
 
-    /// A question to this world's tmux server; `None` when none runs.
+    /// Runs a tmux command in this sandbox's tmux server; `None` if it isn't running.
     pub fn tmux(&self, arguments: &[&str]) -> Option<String> {
         let mut command = Command::new("tmux");
-        command.args(["-N", "-f", "/dev/null", "-S"]).arg(self.path().join("tmux")).args(arguments);
+        command.args(["-N", "-f", "/dev/null", "-S"]).arg(self.place.socket()).args(arguments);
         let output = command.env_remove("TMUX").stderr(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// The process of this world's tmux server.
+    /// The pid of this sandbox's tmux server.
     pub fn tmux_pid(&self) -> Option<u32> {
-        self.tmux(&["display-message", "-p", "#{pid}"])?.parse().ok()
+        self.place.server_pid()
     }
 
-    /// Ends this world's tmux server, and waits until it is gone.
+    /// Stops this sandbox's tmux server and waits until it has exited.
     pub fn end_tmux(&self) {
-        let tmux = Tmux::new(Socket::Path(self.path().join("tmux")), &Environment::of_this_process());
-        let gone = tmux.and_then(|tmux| tmux.end_server(PATIENCE));
-        if !std::thread::panicking() {
-            assert!(matches!(gone, Ok(true)), "the tmux server of this test did not end: {gone:?}");
-        }
+        self.place.end_server();
     }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.end_tmux();
-    }
-}
-
-/// Makes sure that the demo agent stands beside the server, where `agent: demo` finds it.
-pub fn build_demo_agent() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let beside = Path::new(env!("CARGO_BIN_EXE_lisa-mcp")).with_file_name("lisa-demo-agent");
-        if beside.exists() {
-            return;
-        }
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "demo-agent"]);
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success() && beside.exists(), "the demo agent could not be built");
-    });
 }
 
 /// The server's program with everything private below `home`.
 pub fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lisa-mcp"));
-    command.env_clear();
-    command
-        .env("HOME", home)
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("LANG", "C.UTF-8");
-    command.env("LISA_STATE_DIR", home.join("state")).env("LISA_CONFIG_DIR", home.join("config"));
-    command.env("LISA_TMUX_SOCKET", home.join("tmux")).current_dir(home);
+    command.env_clear().envs(environment(home)).current_dir(home);
     command
 }
 
-/// A client and its server.
+/// A client with its server process.
 pub struct Client {
     pub child: Child,
     input: Option<ChildStdin>,
     output: Receiver<Value>,
     last: u64,
     pub notes: VecDeque<Value>,
-    world: Option<World>,
+    sandbox: Option<Sandbox>,
 }
 
 impl Client {
-    /// Starts a server with these options, without saying anything yet.
+    /// Starts a server with these options in a new sandbox. Sends nothing.
     pub fn silent(options: &[&str]) -> Self {
-        Self::again(World::new(), options)
+        Self::again(Sandbox::new(), options)
     }
 
-    /// Starts a server in the world of an earlier one.
-    pub fn again(world: World, options: &[&str]) -> Self {
-        Self::with(world, options, &[])
+    /// Starts a server in an existing sandbox.
+    pub fn again(sandbox: Sandbox, options: &[&str]) -> Self {
+        Self::with(sandbox, options, &[])
     }
 
-    /// Starts a server in a world, with more in its environment.
-    pub fn with(world: World, options: &[&str], env: &[(&str, &str)]) -> Self {
-        let mut command = world.command();
+    /// Starts a server in a sandbox, with additional environment variables.
+    pub fn with(sandbox: Sandbox, options: &[&str], env: &[(&str, &str)]) -> Self {
+        let mut command = sandbox.command();
         command.envs(env.iter().copied());
         command.args(options).stderr(Stdio::null());
-        Self::of(command, world)
+        Self::of(command, sandbox)
     }
 
-    /// Starts a server by a command, in a world.
-    pub fn of(mut command: Command, world: World) -> Self {
+    /// Starts a server from a command, in a sandbox.
+    pub fn of(mut command: Command, sandbox: Sandbox) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = lines(child.stdout.take().unwrap());
-        Self { input: child.stdin.take(), child, output, last: 0, notes: VecDeque::new(), world: Some(world) }
+        Self {
+            input: child.stdin.take(),
+            child,
+            output,
+            last: 0,
+            notes: VecDeque::new(),
+            sandbox: Some(sandbox),
+        }
     }
 
-    /// Starts a server and shakes hands as a client of 2025-06-18.
+    /// Starts a server and does the handshake of 2025-06-18.
     pub fn start() -> Self {
         Self::silent(&[]).greet()
     }
 
-    /// Shakes hands as a client of 2025-06-18.
+    /// Does the handshake of 2025-06-18.
     pub fn greet(mut self) -> Self {
         let reply = self.request(
             "initialize",
@@ -155,8 +126,8 @@ impl Client {
         self
     }
 
-    pub fn world(&self) -> &World {
-        self.world.as_ref().unwrap()
+    pub fn sandbox(&self) -> &Sandbox {
+        self.sandbox.as_ref().unwrap()
     }
 
     pub fn say(&mut self, message: &Value) {
@@ -169,13 +140,13 @@ impl Client {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// A line of any bytes.
+    /// Sends bytes and a newline.
     pub fn bytes(&mut self, line: &[u8]) {
         self.part(line);
         self.part(b"\n");
     }
 
-    /// Bytes without the end of a line.
+    /// Sends bytes without a newline.
     pub fn part(&mut self, bytes: &[u8]) {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
@@ -185,7 +156,7 @@ impl Client {
         drop(self.input.take());
     }
 
-    /// Sends a request without waiting for its answer; its id.
+    /// Sends a request without waiting for the reply. Returns its id.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
         let id = self.last;
@@ -193,15 +164,15 @@ impl Client {
         id
     }
 
-    /// Whatever the server says next.
+    /// The next message from the server.
     pub fn next(&mut self) -> Value {
-        self.output.recv_timeout(PATIENCE).expect("something in time")
+        self.output.recv_timeout(TIMEOUT).expect("a message before the timeout")
     }
 
-    /// The answer to a request; what comes in between is kept in `notes`.
+    /// The reply to a request. Other messages are kept in `notes`.
     pub fn answer(&mut self, id: u64) -> Value {
         loop {
-            let message = self.output.recv_timeout(PATIENCE).expect("an answer in time");
+            let message = self.output.recv_timeout(TIMEOUT).expect("a reply before the timeout");
             if message["id"] == id && message.get("method").is_none() {
                 return message;
             }
@@ -214,55 +185,48 @@ impl Client {
         self.answer(id)
     }
 
-    /// Calls a tool; its result.
+    /// Calls a tool and returns its result.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(reply.get("error").is_none(), "{reply}");
         reply["result"].clone()
     }
 
-    /// Calls a tool that must fail; its kind and the whole text.
-    pub fn fault(&mut self, tool: &str, arguments: Value) -> (String, String) {
+    /// Calls a tool that must fail. Returns the error kind and the text.
+    pub fn call_err(&mut self, tool: &str, arguments: Value) -> (String, String) {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
         let kind = result["structuredContent"]["kind"].as_str().unwrap().to_owned();
         (kind, result["content"][0]["text"].as_str().unwrap().to_owned())
     }
 
-    /// Calls a tool that must succeed; its structured answer.
-    pub fn good(&mut self, tool: &str, arguments: Value) -> Value {
+    /// Calls a tool that must succeed. Returns the structured content.
+    pub fn call_ok(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         result["structuredContent"].clone()
     }
 
-    /// The client goes away, and its server with it; what is left is their world.
-    pub fn restart(mut self) -> World {
+    /// Disconnects, waits for the server to exit, and returns the sandbox.
+    pub fn restart(mut self) -> Sandbox {
         drop(self.input.take());
         self.child.wait().unwrap();
-        self.world.take().unwrap()
+        self.sandbox.take().unwrap()
     }
 
-    /// The client goes away; the server's exit code.
+    /// Disconnects and returns the server's exit code.
     pub fn leave(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().unwrap().code()
     }
 }
 
-/// Waits for something to come true.
-pub fn until(mut holds: impl FnMut() -> bool) -> bool {
-    let began = Instant::now();
-    while !holds() {
-        if began.elapsed() > PATIENCE {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
+/// Waits until something holds.
+pub fn wait_until(holds: impl FnMut() -> bool) -> bool {
+    test_support::until(TIMEOUT, holds)
 }
 
-/// Waits for a process to end by itself; its exit code. One that does not is killed.
+/// Waits for a process to exit and returns its exit code. Kills it and panics on timeout.
 pub fn ends_within(child: &mut Child, limit: Duration) -> Option<i32> {
     let began = Instant::now();
     loop {
@@ -279,10 +243,10 @@ pub fn ends_within(child: &mut Child, limit: Duration) -> Option<i32> {
 }
 
 impl Drop for Client {
-    /// A client leaves by closing the pipe; a server that was killed instead would leave its connection to tmux behind.
+    /// Closes the pipe, so that the server exits by itself. A killed server would leave its connection to tmux behind.
     fn drop(&mut self) {
         drop(self.input.take());
-        until(|| !matches!(self.child.try_wait(), Ok(None)));
+        wait_until(|| !matches!(self.child.try_wait(), Ok(None)));
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -292,7 +256,8 @@ fn lines(output: ChildStdout) -> Receiver<Value> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            let message = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON on stdout: {line}"));
+            let message =
+                serde_json::from_str(&line).unwrap_or_else(|_| panic!("stdout is not JSON: {line}"));
             if sender.send(message).is_err() {
                 return;
             }

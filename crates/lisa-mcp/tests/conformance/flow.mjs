@@ -1,9 +1,9 @@
 // A parent built on the TypeScript SDK.
 //
-// flow.mjs smoke SERVER    lists the tools and makes a mistake: needs no session
+// flow.mjs smoke SERVER    lists the tools and makes a failing call: needs no session
 // flow.mjs flow SERVER     spawn -> wait -> answer -> read -> kill with the demo agent
 //
-// The SDK is found next to LISA_SDK, the folder that it was installed into.
+// The SDK is found from LISA_SDK, its own directory.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import path from "node:path";

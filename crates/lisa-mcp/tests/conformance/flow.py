@@ -1,6 +1,6 @@
 """A parent built on the Python SDK.
 
-flow.py smoke SERVER    lists the tools and makes a mistake: needs no session
+flow.py smoke SERVER    lists the tools and makes a failing call: needs no session
 flow.py flow SERVER     spawn -> wait -> answer -> read -> kill with the demo agent
 """
 import asyncio

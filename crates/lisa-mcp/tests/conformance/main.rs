@@ -1,68 +1,23 @@
-//! Other people's clients and suites against this server: the protocol's own conformance suites, the inspector, and
-//! parents built on the two large SDKs.
+//! Third-party clients and test suites against this server: the protocol's conformance suites, the inspector, and
+//! parents built with the Python and TypeScript SDKs.
 //!
-//! Packages are installed into `target/tools`, each once, by name and version. Where one can not be had, the test says
-//! why and passes; on a build server (`CI=true`) it fails.
+//! Packages are installed into `target/tools`, each once. Where one cannot be had, the test is skipped.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails loudly")]
-#![allow(clippy::print_stderr, reason = "a test that could not run says why")]
 #![allow(deprecated, reason = "the suites still test logging")]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
 
-use common::{World, http::Server};
+use common::{Sandbox, http::Server};
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::Mutex,
 };
+use test_support::{needs, tools::program};
 
 const LISA: &str = env!("CARGO_BIN_EXE_lisa-mcp");
-
-/// One installation at a time.
-static INSTALLING: Mutex<()> = Mutex::new(());
-
-fn tools() -> PathBuf {
-    let mut target = PathBuf::from(LISA);
-    target.pop();
-    target.pop();
-    target.join("tools")
-}
-
-/// A tool, or why it can not be had.
-type Tool = Result<PathBuf, String>;
-
-/// Goes on with what is there; where something is missing, says so, and fails on a build server.
-macro_rules! needs {
-    ($tool:expr) => {
-        match $tool {
-            Ok(tool) => tool,
-            Err(why) => {
-                let strict = std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false"));
-                assert!(!strict, "{why}");
-                eprintln!("not run: {why}");
-                return;
-            }
-        }
-    };
-}
-
-/// A folder below `target/tools` into which `install` was run once; a stamp says with what.
-fn once(name: &str, stamp: &str, install: impl FnOnce(&Path) -> Result<(), String>) -> Tool {
-    let _one = INSTALLING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let folder = tools().join(name);
-    let file = folder.join(".stamp");
-    if std::fs::read_to_string(&file).is_ok_and(|text| text == stamp) {
-        return Ok(folder);
-    }
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    install(&folder).map_err(|why| format!("{stamp} can not be had: {why}"))?;
-    std::fs::write(file, stamp).unwrap();
-    Ok(folder)
-}
 
 fn succeeds(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
@@ -78,38 +33,11 @@ fn must(command: &mut Command) -> Output {
     succeeds(command).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// A Node that is new enough: the one on the search path, or one that npm brings.
-fn node() -> Tool {
-    let version = Command::new("node").arg("--version").output();
-    let version =
-        version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let major = version.trim().trim_start_matches('v').split('.').next().and_then(|n| n.parse::<u32>().ok());
-    if major.is_some_and(|major| major >= 22) {
-        return Ok(PathBuf::from("node"));
-    }
-    let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
-    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-    let package = format!("node-{system}-{machine}@22");
-    let folder = once("node", &package, |folder| install(Command::new("npm"), folder, &package))?;
-    Ok(folder.join("node_modules/.bin/node"))
-}
-
-fn install(mut npm: Command, folder: &Path, package: &str) -> Result<(), String> {
-    npm.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(folder).arg(package);
-    succeeds(&mut npm).map(drop)
-}
-
-/// A program of an npm package, which Node runs.
-fn npm(node: &Path, name: &str, package: &str) -> Tool {
-    let npm = with(node, "npm");
-    once(name, package, |folder| install(npm, folder, package))
-}
-
 /// A program that finds this Node first.
 fn with(node: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
-    if let Some(folder) = node.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let mut path = folder.as_os_str().to_owned();
+    if let Some(dir) = node.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        let mut path = dir.as_os_str().to_owned();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         command.env("PATH", path);
@@ -117,19 +45,11 @@ fn with(node: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-fn python() -> Tool {
-    let folder = once("python", "mcp==2.3.0", |folder| {
-        succeeds(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-        succeeds(Command::new(folder.join("bin/pip")).args(["install", "--quiet", "mcp==2.3.0"])).map(drop)
-    })?;
-    Ok(folder.join("bin/python"))
-}
-
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(name)
 }
 
-/// The server itself, reachable without a token.
+/// The server itself, without a token.
 fn lisa() -> (Server, String) {
     let server = Server::start(&["--no-auth"], None);
     let url = format!("http://{}/mcp", server.address);
@@ -137,17 +57,15 @@ fn lisa() -> (Server, String) {
 }
 
 /// The suites, and how each is asked for the revision of the protocol that it tests.
-const OLDER: (&str, &[&str]) = ("0.1.16", &["--suite", "all"]);
-const NEWER: (&str, &[&str]) = ("0.2.0-alpha.12", &["--requirements", "2026-07-28"]);
+const OLDER: (&str, &[&str]) = ("conformance-2025", &["--suite", "all"]);
+const NEWER: (&str, &[&str]) = ("conformance-2026", &["--requirements", "2026-07-28"]);
 
 /// Runs a suite; its summary.
-fn suite((version, options): (&str, &[&str]), url: &str) -> Result<String, String> {
-    let node = node()?;
-    let package = format!("@modelcontextprotocol/conformance@{version}");
-    let folder = npm(&node, &format!("conformance-{version}"), &package)?;
+fn suite((name, options): (&str, &[&str]), url: &str) -> Result<String, String> {
+    let (node, suite) = (program("node")?, program(name)?);
     let results = tempfile::tempdir().unwrap();
     let output = Command::new(&node)
-        .arg(folder.join("node_modules/.bin/conformance"))
+        .arg(suite)
         .args(["server", "--url", url, "-o"])
         .arg(results.path())
         .args(options)
@@ -178,7 +96,7 @@ fn the_fixture_conforms_to_2025_11_25() {
 fn the_fixture_conforms_to_2026_07_28() {
     let summary = needs!(suite(NEWER, &fixture::start()));
     let failed: Vec<&str> = summary.lines().filter(|line| line.starts_with('✗')).collect();
-    // The tasks extension is not scored, and wants a server whose tools are tasks.
+    // The tasks extension is not scored, and needs a server whose tools are tasks.
     assert!(failed.iter().all(|line| line.contains("tasks-")), "{summary}");
     assert!(passed(&summary).len() >= 40, "{summary}");
 }
@@ -197,7 +115,7 @@ fn the_server_passes_what_needs_no_fixture_of_2025_11_25() {
             "server-sse-polling",
             "server-sse-multiple-streams",
             "resources-list",
-            // Subscribing is tested with a resource that only the fixture has.
+            // The subscription tests need a resource that only the fixture has.
             "prompts-list",
             "dns-rebinding-protection",
         ],
@@ -230,14 +148,12 @@ fn the_server_passes_what_needs_no_fixture_of_2026_07_28() {
 
 #[test]
 fn the_inspector_finds_no_fault_with_the_schemas() {
-    let node = needs!(node());
-    let folder = needs!(npm(&node, "inspector", "@modelcontextprotocol/inspector@2.12.0"));
-    let world = World::new();
-    let inspector = folder.join("node_modules/.bin/mcp-inspector");
+    let (node, inspector) = (needs!(program("node")), needs!(program("inspector")));
+    let sandbox = Sandbox::new();
     let inspect = |arguments: &[&str]| {
         let mut command = with(&node, &node);
         command.arg(&inspector).args(["--cli", LISA]).args(arguments);
-        let private = world.command();
+        let private = sandbox.command();
         let private = private.get_envs().filter_map(|(name, value)| Some((name, value?)));
         command.envs(private.filter(|(name, _)| *name != "PATH"));
         String::from_utf8_lossy(&must(&mut command).stderr).into_owned()
@@ -251,27 +167,26 @@ fn the_inspector_finds_no_fault_with_the_schemas() {
     inspect(&["--method", "tools/call", "--tool-name", "list_sessions", "--tool-arg", "limit=5"]);
 }
 
-/// Runs the script of a parent in a world of its own.
+/// Runs a parent script in its own sandbox.
 fn parent(mut command: Command, mode: &str) {
-    common::build_demo_agent();
-    let world = World::new();
-    let private = world.command();
+    test_support::programs::demo_agent();
+    let sandbox = Sandbox::new();
+    let private = sandbox.command();
     let private = private.get_envs().filter_map(|(name, value)| Some((name, value?)));
     command.envs(private.filter(|(name, _)| *name != "PATH"));
-    must(command.args([mode, LISA]).current_dir(world.path()));
+    must(command.args([mode, LISA]).current_dir(sandbox.path()));
 }
 
 fn on_python() -> Result<Command, String> {
-    let mut command = Command::new(python()?);
+    let mut command = Command::new(program("sdk-python")?);
     command.arg(script("flow.py"));
     Ok(command)
 }
 
 fn on_typescript() -> Result<Command, String> {
-    let node = node()?;
-    let sdk = npm(&node, "sdk", "@modelcontextprotocol/client@2.4.0")?;
+    let (node, sdk) = (program("node")?, program("sdk-typescript")?);
     let mut command = with(&node, &node);
-    command.arg(script("flow.mjs")).env("LISA_SDK", sdk);
+    command.arg(script("flow.mjs")).env("LISA_SDK", sdk.parent().unwrap_or(&sdk));
     Ok(command)
 }
 

@@ -1,8 +1,8 @@
-//! `lisa cleanup`: removing what is left of sessions.
+//! `lisa cleanup`: removes leftovers of sessions.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
+    context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
@@ -22,7 +22,7 @@ impl SimplePluginCommand for Cleanup {
     }
 
     fn description(&self) -> &str {
-        "Remove what is left of sessions that are gone: folders, sockets and dead panes."
+        "Remove leftovers of sessions that no longer exist: directories, sockets and dead panes."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -35,7 +35,7 @@ impl SimplePluginCommand for Cleanup {
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
-            "Remove what nothing uses any more; live sessions stay",
+            "Remove what is no longer used; live sessions stay",
             "lisa cleanup | where name == 'fix-login'",
             Value::test_list(vec![]),
         )]
@@ -48,7 +48,7 @@ impl SimplePluginCommand for Cleanup {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let response = lisa.engine.cleanup().at(call.head)?;
         Ok(convert::list(&response.removed, call.head, convert::removed))
     }

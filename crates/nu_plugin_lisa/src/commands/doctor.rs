@@ -1,8 +1,8 @@
-//! `lisa doctor`: whether everything is in place.
+//! `lisa doctor`: checks the installation.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
+    context::CommandContext,
     convert,
     signature::{example, lisa},
     types,
@@ -21,7 +21,7 @@ impl SimplePluginCommand for Doctor {
     }
 
     fn description(&self) -> &str {
-        "Check whether everything is in place: tmux, agents, folders and limits."
+        "Check the installation: tmux, agents, directories and limits."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -34,7 +34,7 @@ impl SimplePluginCommand for Doctor {
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
-            "See what is missing and how to mend it",
+            "Show what is missing and how to fix it",
             "lisa doctor | where required and ok == false | select name fix",
             Value::test_list(vec![]),
         )]
@@ -47,7 +47,7 @@ impl SimplePluginCommand for Doctor {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         Ok(convert::list(&lisa.engine.doctor().checks, call.head, convert::check))
     }
 }

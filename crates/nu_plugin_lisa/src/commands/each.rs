@@ -1,30 +1,30 @@
-//! Doing one thing to several sessions.
+//! Runs an action on several sessions.
 
 use crate::{
-    caller::Lisa,
+    context::CommandContext,
     errors::{interrupted, labeled},
-    names::{self, Named, Names},
+    names::{self, NamedSession, Names},
 };
 use lisa_engine::error::Error;
 use nu_protocol::{LabeledError, Value};
 
-/// Does something to each of the named sessions, now, and returns what happened as rows.
+/// Runs an action on each of the named sessions and returns the results as rows.
 ///
-/// A name that no session has is an error before anything is done. After that every session is tried: a failure
-/// is a row of its own (`failed`), unless nothing could be done at all, which is an error. After Ctrl-C nothing further
-/// is begun, and the error says where it stopped.
-pub(crate) fn each(
-    lisa: &Lisa,
+/// If a session doesn't exist, it's an error and nothing is done. Otherwise every session is tried: a failed action is a
+/// row of its own (`failed`), unless all actions fail, which is an error. After Ctrl-C no further action is started, and
+/// the error says where it stopped.
+pub(crate) fn each_session(
+    lisa: &CommandContext,
     names: Names,
-    act: impl Fn(&Named) -> Result<Vec<Value>, Error>,
-    failed: impl Fn(&Named, &Error) -> Value,
+    act: impl Fn(&NamedSession) -> Result<Vec<Value>, Error>,
+    failed: impl Fn(&NamedSession, &Error) -> Value,
 ) -> Result<Value, LabeledError> {
     let named = names.required(lisa.head)?;
     names::check(&lisa.engine, &named)?;
     let mut rows = Vec::new();
     let mut errors = Vec::new();
     for (at, session) in named.iter().enumerate() {
-        if lisa.interrupt.raised() {
+        if lisa.interrupt.is_cancelled() {
             return Err(stopped(lisa, &named, at));
         }
         match act(session) {
@@ -44,12 +44,13 @@ pub(crate) fn each(
     Ok(Value::list(rows, lisa.head))
 }
 
-/// Ctrl-C before the session at `at`: what was done stays done, and what was not begun is named.
-fn stopped(lisa: &Lisa, named: &[Named], at: usize) -> LabeledError {
-    let names = |part: &[Named]| part.iter().map(|named| named.name.as_str()).collect::<Vec<_>>().join(", ");
+/// The error after Ctrl-C before the session at index `at`. It lists what was done and what was not started.
+fn stopped(lisa: &CommandContext, named: &[NamedSession], at: usize) -> LabeledError {
+    let names =
+        |part: &[NamedSession]| part.iter().map(|named| named.name.as_str()).collect::<Vec<_>>().join(", ");
     let help = match named.split_at(at) {
         ([], _) => "nothing was done".to_owned(),
-        (begun, rest) => format!("done: {}; not begun: {}", names(begun), names(rest)),
+        (begun, rest) => format!("done: {}; not started: {}", names(begun), names(rest)),
     };
     interrupted(lisa.head).with_help(help)
 }

@@ -1,4 +1,4 @@
-//! `lisa`: the head of all commands.
+//! `lisa`: shows help for all commands.
 
 use crate::{
     LisaPlugin,
@@ -18,21 +18,21 @@ impl SimplePluginCommand for Lisa {
     }
 
     fn description(&self) -> &str {
-        "Run AI coding agents in tmux, and know what each of them is doing."
+        "Run AI coding agents in tmux, and see what each of them is doing."
     }
 
     fn extra_description(&self) -> &str {
         "Start with `lisa doctor`, then `lisa session spawn claude --prompt \"…\"` and `lisa session list`.\n\
          \n\
-         Settings, all optional, in $env.config.plugins.lisa; flags override them:\n  \
-         agent: string      the agent to start where none is named\n  \
-         mode: string       interactive or exec\n  \
-         model: string      the model, in the agent's own words\n  \
-         cwd: string        the folder that sessions start in\n  \
+         Settings in $env.config.plugins.lisa (all optional; flags override them):\n  \
+         agent: string      default agent\n  \
+         mode: string       interactive (default) or exec\n  \
+         model: string      the model, as the agent names it\n  \
+         cwd: string        directory for new sessions\n  \
          wait: duration     how long spawn and resume wait for the agent to be ready\n  \
-         timeout: duration  how long monitor waits\n  \
-         lines: int         how many lines capture takes\n  \
-         project: string    the project that list is about, such as `.`"
+         timeout: duration  timeout of monitor (default: none)\n  \
+         lines: int         maximum number of lines for capture (default: 80)\n  \
+         project: string    the project to list, such as `.` (default: all)"
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -47,7 +47,7 @@ impl SimplePluginCommand for Lisa {
         vec![
             example("Show this help", "lisa | str contains 'lisa session'", Value::test_bool(true)),
             example(
-                "Start with codex where no agent is named",
+                "Use codex as the default agent",
                 "$env.config.plugins.lisa = { agent: codex, timeout: 10min }",
                 None,
             ),

@@ -1,4 +1,4 @@
-//! The commands, one file each, by group.
+//! The commands, one file each.
 
 pub(crate) mod agent;
 mod cleanup;

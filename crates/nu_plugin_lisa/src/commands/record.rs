@@ -1,11 +1,11 @@
-//! `lisa record`: what Lisa saw of a session, as a file.
+//! `lisa record`: records what Lisa sees of a session to a file.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{At, invalid, labeled},
+    errors::{At, invalid_argument, labeled},
     names::{self, Names},
     signature::{OverNames, example, lisa},
     types,
@@ -31,12 +31,12 @@ impl SimplePluginCommand for Record {
     }
 
     fn description(&self) -> &str {
-        "Record what Lisa sees of a session, until it ends, the time is over, or Ctrl-C."
+        "Record what Lisa sees of a session until it ends, the time limit, or Ctrl-C."
     }
 
     fn extra_description(&self) -> &str {
-        "Secrets are masked. A wrong verdict becomes a recording, and the recording a test: see `lisa replay`. What was\n\
-         recorded until Ctrl-C is a whole recording, though the shell then says that it was interrupted."
+        "Secrets are masked. Record a wrong verdict to turn it into a test: see `lisa replay`. After Ctrl-C the recording is\n\
+         complete up to that point, although the shell reports an interrupt."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -49,11 +49,11 @@ impl SimplePluginCommand for Record {
             .named(
                 "out",
                 SyntaxShape::Filepath,
-                "The file to write; <name>.jsonl in this folder unless said.",
+                "The output file (default: <name>.jsonl in this directory).",
                 Some('o'),
             )
-            .named("limit", SyntaxShape::Duration, "How long to record.", Some('l'))
-            .switch("force", "Write over a file that is there already.", Some('f'))
+            .named("limit", SyntaxShape::Duration, "Time limit (default: until the session ends).", Some('l'))
+            .switch("force", "Overwrite an existing file.", Some('f'))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -73,7 +73,7 @@ impl SimplePluginCommand for Record {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = Names::read(call, 0, input)?.one(call.head)?;
         names::check(&lisa.engine, std::slice::from_ref(&named))?;
         let given: Option<Spanned<String>> = call.get_flag("out")?;
@@ -85,18 +85,18 @@ impl SimplePluginCommand for Record {
         let began = Instant::now();
         let mut out = BufWriter::new(create(&file, call.has_flag("force")?).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
-                let message = format!("{} is there already", file.display());
-                return invalid(
+                let message = format!("{} already exists", file.display());
+                return invalid_argument(
                     message,
-                    "choose another file with --out, or write over it with --force",
+                    "choose another file with --out, or overwrite it with --force",
                     span,
                 );
             }
             labeled(&Error::io("write", &file, &error), span)
         })?);
-        let interrupt = lisa.interrupt.for_long();
+        let interrupt = lisa.interrupt.with_liveness_check();
         let frames = match lisa.engine.record(&named.name, &mut out, limit, &interrupt.cancel()) {
-            // What was recorded until Ctrl-C is a recording.
+            // After Ctrl-C, the recording is complete up to that point.
             Err(error) if error.kind() == Kind::Cancelled => None,
             frames => Some(frames.at(named.span)?),
         };

@@ -1,10 +1,10 @@
-//! `lisa replay`: what Lisa would say of a recording.
+//! `lisa replay`: shows Lisa's verdict on each frame of a recording.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
+    context::CommandContext,
     convert,
-    errors::{At, invalid, labeled},
+    errors::{At, invalid_argument, labeled},
     signature::{example, inputs_to, lisa},
     types,
 };
@@ -24,7 +24,7 @@ impl SimplePluginCommand for Replay {
     }
 
     fn description(&self) -> &str {
-        "Say what Lisa makes of each frame of a recording."
+        "Show Lisa's verdict on each frame of a recording."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -33,19 +33,19 @@ impl SimplePluginCommand for Replay {
 
     fn signature(&self) -> Signature {
         lisa("lisa replay")
-            .optional("file", SyntaxShape::Filepath, "The recording, plain or gzip; piped input unless said.")
+            .optional("file", SyntaxShape::Filepath, "The recording, plain or gzip (default: piped input).")
             .input_output_types(inputs_to([Type::String, Type::Binary], types::table(types::replayed())))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "A file that is not there",
+                "A file that does not exist",
                 "try { lisa replay /nowhere.jsonl } catch {|e| $e.details.code }",
                 Value::test_string("lisa::io"),
             ),
             example(
-                "See when the verdict changed",
+                "Show when the verdict changed",
                 "lisa replay docs.jsonl | chunk-by { get state } | each { first | get state }",
                 Value::test_list(vec![Value::test_string("ready")]),
             ),
@@ -59,7 +59,7 @@ impl SimplePluginCommand for Replay {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let rows = match (call.opt::<Spanned<String>>(0)?, input) {
             (Some(given), _) => {
                 let path = lisa.cwd.join(&given.item);
@@ -74,7 +74,11 @@ impl SimplePluginCommand for Replay {
                 lisa.engine.replay(&mut val.as_ref()).at(*internal_span)?
             }
             (None, _) => {
-                return Err(invalid("there is no recording", "name a file, or pipe one in", call.head));
+                return Err(invalid_argument(
+                    "no recording given",
+                    "pass a file, or pipe a recording in",
+                    call.head,
+                ));
             }
         };
         Ok(convert::list(&rows, call.head, convert::replayed))

@@ -1,12 +1,12 @@
-//! `lisa watch`: the journal as a stream.
+//! `lisa watch`: streams the journal.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{invalid, labeled},
-    interrupt::{Interrupt, TICK},
+    errors::{invalid_argument, labeled},
+    interrupt::{Interrupt, POLL_INTERVAL},
     names::{Names, at_name},
     signature::{EVENTS, OverNames, choice, example, lisa},
     types,
@@ -32,7 +32,7 @@ impl PluginCommand for Watch {
     }
 
     fn description(&self) -> &str {
-        "Follow what happens to sessions: an endless stream that Ctrl-C or `first` ends."
+        "Follow the events of sessions as an endless stream; end it with Ctrl-C or `first`."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -42,19 +42,14 @@ impl PluginCommand for Watch {
     fn signature(&self) -> Signature {
         lisa("lisa watch")
             .names(types::table(types::event()))
-            .named(
-                "since",
-                SyntaxShape::Int,
-                "Begin after this cursor; with what happens from now on unless said.",
-                None,
-            )
+            .named("since", SyntaxShape::Int, "Start after this cursor (default: only new events).", None)
             .param(choice("event", Some('e'), EVENTS, "Only events of this kind."))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "See how a session began",
+                "Show the first event of a session",
                 "lisa watch fix-login --since 0 | first | select session event",
                 Value::test_record(nu_protocol::record! {
                     "session" => Value::test_string("fix-login"),
@@ -62,7 +57,7 @@ impl PluginCommand for Watch {
                 }),
             ),
             example(
-                "Ring a bell in the background whenever somebody asks something",
+                "Ring a bell in the background whenever an agent asks something",
                 "job spawn { lisa watch --event prompt | each { print --no-newline (char bel) } }",
                 Value::test_int(1),
             ),
@@ -78,10 +73,10 @@ impl PluginCommand for Watch {
         call: &EvaluatedCall,
         input: PipelineData,
     ) -> Result<PipelineData, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = match Names::read(call, 0, &input.into_value(call.head)?)? {
-            Names::Unsaid => Vec::new(),
-            // An empty list is about no session at all, not about all of them.
+            Names::Missing => Vec::new(),
+            // An empty list means no sessions, not all sessions.
             Names::Given(named) if named.is_empty() => {
                 return Ok(PipelineData::value(Value::list(Vec::new(), call.head), None));
             }
@@ -91,7 +86,7 @@ impl PluginCommand for Watch {
         let request = WatchRequest { sessions, events: events(call)?, since: since(call)? };
         let stream = Stream {
             watch: lisa.engine.watch(&request).map_err(|error| at_name(&error, &named, call))?,
-            interrupt: lisa.interrupt.for_long(),
+            interrupt: lisa.interrupt.with_liveness_check(),
             span: call.head,
             over: false,
         };
@@ -103,16 +98,16 @@ impl PluginCommand for Watch {
 fn events(call: &EvaluatedCall) -> Result<Vec<EventKind>, LabeledError> {
     let Some(given) = call.get_flag::<Spanned<String>>("event")? else { return Ok(Vec::new()) };
     EventKind::parse(&given.item).map(|kind| vec![kind]).ok_or_else(|| {
-        let message = format!("there is no event `{}`", given.item);
-        invalid(message, format!("events: {}", EVENTS.join(", ")), given.span)
+        let message = format!("unknown event `{}`", given.item);
+        invalid_argument(message, format!("events: {}", EVENTS.join(", ")), given.span)
     })
 }
 
 fn since(call: &EvaluatedCall) -> Result<Option<u64>, LabeledError> {
     let Some(given) = call.get_flag::<Spanned<i64>>("since")? else { return Ok(None) };
-    u64::try_from(given.item)
-        .map(Some)
-        .map_err(|_| invalid("a cursor is not negative", "use one that a command returned", given.span))
+    u64::try_from(given.item).map(Some).map_err(|_| {
+        invalid_argument("a cursor cannot be negative", "use one that a command returned", given.span)
+    })
 }
 
 struct Stream {
@@ -126,8 +121,8 @@ impl Iterator for Stream {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {
-        while !self.over && !self.interrupt.raised() {
-            match self.watch.next(TICK) {
+        while !self.over && !self.interrupt.is_cancelled() {
+            match self.watch.next(POLL_INTERVAL) {
                 Ok(Some(event)) => return Some(convert::event(&event, self.span)),
                 Ok(None) => {}
                 Err(error) => {

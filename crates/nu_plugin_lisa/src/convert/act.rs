@@ -1,14 +1,14 @@
-//! What was done, as rows.
+//! Converts the results of actions, and journal events.
 
 use super::{date, int, json_record, or_null, text, text_or_null, texts};
-use crate::{errors::code, speak::here};
+use crate::{errors::code, next_step::describe};
 use lisa_engine::{
     api::{Action, AnswerResponse, Event, Receipt, SendResponse, SpawnResponse},
     error::Error,
 };
 use nu_protocol::{Record, Span, Value, record};
 
-/// A session that was started.
+/// The result of a spawn.
 pub(crate) fn spawned(response: &SpawnResponse, span: Span) -> Value {
     let mut record = super::session_record(&response.session, span);
     record.push(
@@ -18,11 +18,11 @@ pub(crate) fn spawned(response: &SpawnResponse, span: Span) -> Value {
         }),
     );
     record.push("cursor", int(response.cursor, span));
-    record.push("next", text(here(&response.next), span));
+    record.push("next", text(describe(&response.next), span));
     Value::record(record, span)
 }
 
-/// A prompt that was sent, or refused.
+/// The result of a send.
 pub(crate) fn sent(response: &SendResponse, span: Span) -> Value {
     let mut record = record! { "name" => text(response.session.as_str(), span) };
     record.extend(receipt_record(&response.receipt, span));
@@ -30,7 +30,7 @@ pub(crate) fn sent(response: &SendResponse, span: Span) -> Value {
         "status" => text(response.status.as_str(), span),
         "state" => text(response.state.as_str(), span),
         "cursor" => int(response.cursor, span),
-        "next" => text(here(&response.next), span),
+        "next" => text(describe(&response.next), span),
     });
     Value::record(record, span)
 }
@@ -42,12 +42,12 @@ fn receipt_record(receipt: &Receipt, span: Span) -> Record {
         "evidence" => text_or_null(receipt.evidence.as_deref(), span),
         "at" => date(receipt.at, span),
         "refusal" => text_or_null(receipt.refusal.map(|refusal| refusal.as_str()), span),
-        "hint" => text_or_null(receipt.hint.as_deref().map(here).as_deref(), span),
+        "hint" => text_or_null(receipt.hint.as_deref(), span),
         "recorded" => Value::bool(receipt.recorded, span),
     }
 }
 
-/// A prompt that was answered.
+/// The result of an answer.
 pub(crate) fn answered(response: &AnswerResponse, span: Span) -> Value {
     Value::record(
         record! {
@@ -61,14 +61,14 @@ pub(crate) fn answered(response: &AnswerResponse, span: Span) -> Value {
             "prompt_id" => text(response.prompt_id.as_str(), span),
             "recorded" => Value::bool(response.recorded, span),
             "cursor" => int(response.cursor, span),
-            "next" => text(here(&response.next), span),
+            "next" => text(describe(&response.next), span),
             "error" => Value::nothing(span),
         },
         span,
     )
 }
 
-/// A prompt that could not be answered.
+/// The row of a failed answer.
 pub(crate) fn not_answered(name: &str, error: &Error, span: Span) -> Value {
     let null = Value::nothing(span);
     Value::record(
@@ -90,14 +90,14 @@ pub(crate) fn not_answered(name: &str, error: &Error, span: Span) -> Value {
     )
 }
 
-/// What happened to a session.
+/// The result of an action.
 pub(crate) fn action(action: &Action, span: Span) -> Value {
     Value::record(
         record! {
             "name" => text(action.name.as_str(), span),
             "was" => text(action.was.as_str(), span),
             "done" => text(action.done.as_str(), span),
-            "detail" => text_or_null(action.detail.as_deref().map(here).as_deref(), span),
+            "detail" => text_or_null(action.detail.as_deref(), span),
             "recorded" => Value::bool(action.recorded, span),
             "error" => Value::nothing(span),
         },
@@ -105,7 +105,7 @@ pub(crate) fn action(action: &Action, span: Span) -> Value {
     )
 }
 
-/// Something that could not be done to a session.
+/// The row of a failed action.
 pub(crate) fn not_done(name: &str, error: &Error, span: Span) -> Value {
     Value::record(
         record! {
@@ -125,13 +125,13 @@ fn problem(error: &Error, span: Span) -> Value {
         record! {
             "code" => text(code(error.kind()), span),
             "message" => text(error.message(), span),
-            "help" => text(here(error.hint()), span),
+            "help" => text(error.hint(), span),
         },
         span,
     )
 }
 
-/// Something that happened.
+/// A journal event.
 pub(crate) fn event(event: &Event, span: Span) -> Value {
     Value::record(
         record! {
@@ -153,10 +153,13 @@ pub(crate) fn event(event: &Event, span: Span) -> Value {
 mod tests {
     use super::*;
     use crate::{convert::samples, types};
+    use lisa_engine::api::Next;
     use lisa_engine::{
-        api::{Delivery, EventKind, Refusal},
+        api::{
+            Delivery, EventKind, Refusal,
+            words::{Effect, StateName, Status},
+        },
         error::Kind,
-        words::{Effect, StateName, Status},
     };
 
     const SPAN: Span = Span::test_data();
@@ -174,24 +177,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_of_the_declared_type() {
+    fn a_send_has_the_declared_type() {
         let response = SendResponse {
             session: "a".into(),
             receipt: receipt(),
             status: Status::WaitingInput,
             state: StateName::AwaitingPermission,
             cursor: 7,
-            next: "answer it".into(),
+            next: Next::Spawn,
         };
-        samples::fits(&sent(&response, SPAN), types::sent());
+        samples::assert_type(&sent(&response, SPAN), types::sent());
         let session = samples::session("a");
-        let response = SpawnResponse { session, receipt: Some(receipt()), cursor: 1, next: "wait".into() };
-        samples::fits(&spawned(&response, SPAN), types::spawned());
-        samples::fits(&spawned(&SpawnResponse { receipt: None, ..response }, SPAN), types::spawned());
+        let response = SpawnResponse { session, receipt: Some(receipt()), cursor: 1, next: Next::Spawn };
+        samples::assert_type(&spawned(&response, SPAN), types::spawned());
+        samples::assert_type(&spawned(&SpawnResponse { receipt: None, ..response }, SPAN), types::spawned());
     }
 
     #[test]
-    fn answers_are_of_the_declared_type_whether_they_worked_or_not() {
+    fn answers_have_the_declared_type_also_if_they_failed() {
         let response = AnswerResponse {
             session: "a".into(),
             prompt_id: "p".into(),
@@ -202,17 +205,17 @@ mod tests {
             status: Status::InProgress,
             state: StateName::Working,
             cursor: 7,
-            next: "wait".into(),
+            next: Next::Spawn,
         };
-        samples::fits(&answered(&response, SPAN), types::answered());
-        samples::fits(
+        samples::assert_type(&answered(&response, SPAN), types::answered());
+        samples::assert_type(
             &not_answered("a", &Error::new(Kind::NoPrompt, "none", "wait"), SPAN),
             types::answered(),
         );
     }
 
     #[test]
-    fn actions_are_of_the_declared_type_whether_they_worked_or_not() {
+    fn actions_have_the_declared_type_also_if_they_failed() {
         let done = Action {
             name: "a".into(),
             was: Status::Stuck,
@@ -220,12 +223,12 @@ mod tests {
             detail: None,
             recorded: true,
         };
-        samples::fits(&action(&done, SPAN), types::action());
-        samples::fits(&not_done("a", &Error::new(Kind::Io, "x", "y"), SPAN), types::action());
+        samples::assert_type(&action(&done, SPAN), types::action());
+        samples::assert_type(&not_done("a", &Error::new(Kind::Io, "x", "y"), SPAN), types::action());
     }
 
     #[test]
-    fn events_are_of_the_declared_type() {
+    fn events_have_the_declared_type() {
         let mut happened = Event {
             cursor: 3,
             at: samples::now(),
@@ -237,8 +240,8 @@ mod tests {
             turn: None,
             data: None,
         };
-        samples::fits(&event(&happened, SPAN), types::event());
+        samples::assert_type(&event(&happened, SPAN), types::event());
         happened.data = serde_json::json!({ "tokens": 3 }).as_object().cloned();
-        samples::fits(&event(&happened, SPAN), types::event());
+        samples::assert_type(&event(&happened, SPAN), types::event());
     }
 }

@@ -1,12 +1,11 @@
-//! What was looked up, as rows.
+//! Converts the results of queries.
 
 use super::{date, int, list, millis, text, text_or_null, texts};
-use crate::speak::here;
-use lisa_engine::api::{AgentInfo, Check, EvidenceItem, Explanation, Removed, ReplayRow};
+use lisa_engine::api::{AgentInfo, Check, Explanation, Removed, ReplayRow, words::EvidenceItem};
 use nu_protocol::{Span, Value, record};
 use std::{path::Path, time::Duration};
 
-/// Why Lisa says what it says.
+/// An explanation.
 pub(crate) fn explanation(explanation: &Explanation, span: Span) -> Value {
     let session = &explanation.session;
     Value::record(
@@ -49,7 +48,7 @@ fn evidence(item: &EvidenceItem, span: Span) -> Value {
     )
 }
 
-/// One thing that was checked.
+/// A check of `doctor`.
 pub(crate) fn check(check: &Check, span: Span) -> Value {
     Value::record(
         record! {
@@ -57,13 +56,13 @@ pub(crate) fn check(check: &Check, span: Span) -> Value {
             "ok" => Value::bool(check.ok, span),
             "required" => Value::bool(check.required, span),
             "detail" => text(check.detail.as_str(), span),
-            "fix" => text_or_null(check.fix.as_deref().map(here).as_deref(), span),
+            "fix" => text_or_null(check.fix.as_deref(), span),
         },
         span,
     )
 }
 
-/// An agent that can be started.
+/// An agent.
 pub(crate) fn agent(agent: &AgentInfo, span: Span) -> Value {
     Value::record(
         record! {
@@ -82,7 +81,7 @@ pub(crate) fn agent(agent: &AgentInfo, span: Span) -> Value {
     )
 }
 
-/// One thing that a cleanup removed.
+/// Something that a cleanup removed.
 pub(crate) fn removed(removed: &Removed, span: Span) -> Value {
     Value::record(
         record! {
@@ -94,7 +93,7 @@ pub(crate) fn removed(removed: &Removed, span: Span) -> Value {
     )
 }
 
-/// A recording that was made.
+/// The result of a recording.
 pub(crate) fn recorded(name: &str, file: &Path, frames: u64, size: u64, took: Duration, span: Span) -> Value {
     Value::record(
         record! {
@@ -127,15 +126,12 @@ pub(crate) fn replayed(row: &ReplayRow, span: Span) -> Value {
 mod tests {
     use super::*;
     use crate::{convert::samples, types};
-    use lisa_engine::{
-        api::{FailedSignal, PassedOver},
-        words::{Confidence, StateName, Status},
-    };
+    use lisa_engine::api::words::{Confidence, FailedSignal, PassedOver, StateName, Status};
 
     const SPAN: Span = Span::test_data();
 
     #[test]
-    fn an_explanation_is_of_the_declared_type() {
+    fn an_explanation_has_the_declared_type() {
         let item = EvidenceItem {
             claim: "the turn is over".into(),
             source: "transcript".into(),
@@ -156,13 +152,13 @@ mod tests {
                 would_tell: "more".into(),
             }],
         };
-        samples::fits(&explanation(&full, SPAN), types::explanation());
+        samples::assert_type(&explanation(&full, SPAN), types::explanation());
     }
 
     #[test]
-    fn checks_agents_removals_and_verdicts_are_of_the_declared_types() {
+    fn checks_agents_removals_and_verdicts_have_the_declared_types() {
         let tmux = Check { name: "tmux".into(), ok: true, required: true, detail: "3.3a".into(), fix: None };
-        samples::fits(&check(&tmux, SPAN), types::check());
+        samples::assert_type(&check(&tmux, SPAN), types::check());
         let demo = AgentInfo {
             id: "demo".into(),
             title: "Demo".into(),
@@ -175,19 +171,22 @@ mod tests {
             own: false,
             install: "it comes with Lisa".into(),
         };
-        samples::fits(&agent(&demo, SPAN), types::agent());
+        samples::assert_type(&agent(&demo, SPAN), types::agent());
         let folder = Removed { kind: "folder".into(), name: "a".into(), why: "its session is gone".into() };
-        samples::fits(&removed(&folder, SPAN), types::removed());
+        samples::assert_type(&removed(&folder, SPAN), types::removed());
         let verdict = ReplayRow {
             t: 1500,
             status: Status::InProgress,
             state: StateName::Working,
-            reason: "spinner".into(),
+            reason: lisa_engine::api::words::Reason::ScreenWorking,
             confidence: Confidence::Likely,
             source: "screen".into(),
         };
-        samples::fits(&replayed(&verdict, SPAN), types::replayed());
+        samples::assert_type(&replayed(&verdict, SPAN), types::replayed());
         let took = Duration::from_millis(1500);
-        samples::fits(&recorded("a", Path::new("/tmp/a.jsonl"), 3, 2048, took, SPAN), types::recorded());
+        samples::assert_type(
+            &recorded("a", Path::new("/tmp/a.jsonl"), 3, 2048, took, SPAN),
+            types::recorded(),
+        );
     }
 }

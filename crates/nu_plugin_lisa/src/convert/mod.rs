@@ -1,5 +1,5 @@
-//! API responses as Nushell values: durations, datetimes, lists and records; null where nothing is known; every
-//! column in every row.
+//! Converts API responses to Nushell values: durations, datetimes, lists and records. Every row has every column;
+//! unknown values are null.
 
 mod act;
 mod look;
@@ -16,7 +16,7 @@ pub(crate) use session::*;
 use jiff::Timestamp;
 use nu_protocol::{Record, Span, Value};
 
-/// A table, or any other list.
+/// A list or table.
 pub(crate) fn list<T>(items: &[T], span: Span, make: impl Fn(&T, Span) -> Value) -> Value {
     Value::list(items.iter().map(|item| make(item, span)).collect(), span)
 }
@@ -38,7 +38,7 @@ fn texts(texts: &[String], span: Span) -> Value {
     list(texts, span, |word, span| text(word.as_str(), span))
 }
 
-/// A count. What does not fit Nushell's integers is as good as infinite.
+/// A count. Saturates at the maximum of Nushell's integers.
 fn int(count: u64, span: Span) -> Value {
     Value::int(i64::try_from(count).unwrap_or(i64::MAX), span)
 }
@@ -48,7 +48,7 @@ fn millis(ms: u64, span: Span) -> Value {
     Value::duration(i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000), span)
 }
 
-/// A point in time, in the local time zone as `date now` and `ls` have it.
+/// A timestamp in the local time zone, like those of `date now` and `ls`.
 fn date(at: Timestamp, span: Span) -> Value {
     let nanos = u32::try_from(at.subsec_nanosecond()).unwrap_or(0);
     chrono::DateTime::from_timestamp(at.as_second(), nanos).map_or_else(
@@ -57,8 +57,8 @@ fn date(at: Timestamp, span: Span) -> Value {
     )
 }
 
-/// JSON that has no type of its own here. Inside it `output_age_ms` becomes a duration `output_age`, and a number
-/// under a name that ends in `_bytes` a filesize.
+/// Untyped JSON. A field like `output_age_ms` becomes a duration `output_age`, and a field whose name ends in `_bytes`
+/// becomes a filesize.
 fn json(value: &serde_json::Value, span: Span) -> Value {
     use serde_json::Value as Json;
     match value {
@@ -97,7 +97,7 @@ mod tests {
     use nu_protocol::record;
 
     #[test]
-    fn ages_and_sizes_inside_signals_are_native() {
+    fn ages_and_sizes_in_signals_are_durations_and_filesizes() {
         let given = serde_json::json!({
             "heartbeat": { "value": null, "age_ms": 1500, "error": "gone" },
             "output_age_ms": null,
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_stays_the_same_moment() {
+    fn a_timestamp_keeps_its_instant() {
         let at: Timestamp = "2025-11-16T18:35:20.5Z".parse().unwrap();
         let Value::Date { val, .. } = date(at, Span::test_data()) else { panic!("no date") };
         assert_eq!(val.timestamp_millis(), at.as_millisecond());
     }
 
     #[test]
-    fn what_is_too_large_saturates() {
+    fn large_numbers_saturate() {
         assert_eq!(int(u64::MAX, Span::test_data()), Value::test_int(i64::MAX));
         assert_eq!(millis(u64::MAX, Span::test_data()), Value::test_duration(i64::MAX));
     }

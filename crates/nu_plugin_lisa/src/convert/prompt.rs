@@ -1,7 +1,7 @@
-//! What an agent asks, as a record.
+//! Converts prompts.
 
 use super::{int, list, or_null, text, text_or_null};
-use lisa_engine::words::{Prompt, PromptOption};
+use lisa_engine::api::words::{Prompt, PromptOption};
 use nu_protocol::{Span, Value, record};
 
 /// A prompt.

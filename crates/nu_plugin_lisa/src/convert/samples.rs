@@ -1,31 +1,30 @@
-//! Sessions for tests: one of each shape that a row can have.
+//! Sample sessions for tests.
 
 use crate::types::{self, Columns};
 use jiff::Timestamp;
-use lisa_engine::{
-    api::{Session, Todos, Usage},
-    observation::Mode,
+use lisa_engine::api::{
+    Session, Todos, Usage,
     words::{
-        Activity, Attention, Confidence, DialogKind, Effect, ErrorKind, Exit, ExitKind, Failure, Prompt,
-        PromptKind, PromptOption, PromptStep, StateName, Status,
+        Activity, Attention, Confidence, DialogKind, Effect, ErrorKind, Exit, ExitKind, Failure, Mode,
+        Prompt, PromptKind, PromptOption, PromptStep, StateName, Status,
     },
 };
 use nu_protocol::{CompareTypes, Value};
 
-/// Holds a value to its declared type: the same columns in the same order, each of its type.
+/// Asserts that a value has its declared type: the same columns in the same order, each of its type.
 #[track_caller]
-pub(crate) fn fits(value: &Value, columns: Columns) {
+pub(crate) fn assert_type(value: &Value, columns: Columns) {
     let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
     assert_eq!(value.as_record().unwrap().columns().collect::<Vec<_>>(), names);
     assert!(value.is_subtype_of(&types::record(columns)), "{value:?}");
 }
 
-/// A moment.
+/// A fixed timestamp.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(1_763_318_120).unwrap()
 }
 
-/// A session of which as little is known as can be.
+/// A session with as few known fields as possible.
 pub(crate) fn session(name: &str) -> Session {
     Session {
         name: name.into(),
@@ -33,7 +32,7 @@ pub(crate) fn session(name: &str) -> Session {
         status: Status::WaitingInput,
         state: StateName::Ready,
         attention: Attention::Delivered,
-        reason: "turn_complete".into(),
+        reason: lisa_engine::api::words::Reason::TurnOver,
         confidence: Confidence::Certain,
         source: "hooks".into(),
         since: now(),
@@ -94,7 +93,7 @@ fn prompt() -> Prompt {
     }
 }
 
-/// Sessions in which every optional field is set in one and null in another.
+/// Two sessions: every optional field is set in one and null in the other.
 pub(crate) fn sessions() -> Vec<Session> {
     let dialog = Prompt {
         kind: PromptKind::Dialog,

@@ -1,18 +1,18 @@
-//! Sessions as rows.
+//! Converts sessions.
 
 use super::{date, int, json_record, list, millis, or_null, prompt, text, text_or_null, texts};
-use lisa_engine::{
-    api::{Session, Todos, TreeNode, Usage},
+use lisa_engine::api::{
+    Session, Todos, TreeNode, Usage,
     words::{Exit, Failure},
 };
 use nu_protocol::{Record, Span, Value, record};
 
-/// The longest name that leaves room for `agent`, `status`, `idle` and `started` beside it in 80 columns.
+/// The longest name that leaves room for `agent`, `status`, `idle` and `started` in 80 columns.
 const NAME_FIRST: usize = 20;
 
-/// A list of sessions. The columns stand in the order of the documentation as long as the names are short. Names
-/// that Lisa makes are some 60 characters long and would push everything else off the screen: then `name`, which
-/// has to stay exact, comes fifth, where Nushell wraps it.
+/// A list of sessions. With short names, `name` is the first column, as documented. Generated names have about 60
+/// characters and would push the other columns off the screen, so with one of those in the list, `name` is the fifth
+/// column, where Nushell wraps it. Names are never truncated.
 pub(crate) fn rows(sessions: &[Session], span: Span) -> Value {
     let name_first = sessions.iter().all(|session| session.name.chars().count() <= NAME_FIRST);
     let rows = sessions.iter().map(|session| {
@@ -48,12 +48,12 @@ fn row_record(row: &Session, span: Span) -> Record {
     }
 }
 
-/// One session in full.
+/// A session with all fields.
 pub(crate) fn session(session: &Session, span: Span) -> Value {
     Value::record(session_record(session, span), span)
 }
 
-/// One session in full, for a record that says more.
+/// A session with all fields, as a record to extend.
 pub(crate) fn session_record(s: &Session, span: Span) -> Record {
     record! {
         "name" => text(s.name.as_str(), span),
@@ -97,7 +97,7 @@ pub(crate) fn session_record(s: &Session, span: Span) -> Record {
     }
 }
 
-/// A session and those it started.
+/// A session with the sessions it started.
 pub(crate) fn tree(node: &TreeNode, span: Span) -> Value {
     let row = &node.session;
     Value::record(
@@ -116,7 +116,7 @@ pub(crate) fn tree(node: &TreeNode, span: Span) -> Value {
     )
 }
 
-/// How long a session has been idle, in two units at most: `12sec`, `5min 3sec`, `3hr 20min`, `2day 4hr`.
+/// The idle time, rounded to two units: `12sec`, `5min 3sec`, `3hr 20min`, `2day 4hr`.
 fn idle(ms: u64, span: Span) -> Value {
     let s = ms / 1000;
     let unit = match s {
@@ -188,26 +188,26 @@ mod tests {
     }
 
     #[test]
-    fn every_session_is_of_the_declared_type() {
+    fn every_session_has_the_declared_type() {
         for sample in samples::sessions() {
             let value = session(&sample, Span::test_data());
-            samples::fits(&value, types::session());
+            samples::assert_type(&value, types::session());
             if let Some(asked) = &sample.prompt {
-                samples::fits(&prompt(asked, Span::test_data()), types::prompt());
+                samples::assert_type(&prompt(asked, Span::test_data()), types::prompt());
             }
         }
     }
 
     #[test]
-    fn every_row_is_of_the_declared_type() {
+    fn every_row_has_the_declared_type() {
         let value = rows(&samples::sessions(), Span::test_data());
         for row in value.as_list().unwrap() {
-            samples::fits(row, types::row());
+            samples::assert_type(row, types::row());
         }
     }
 
     #[test]
-    fn a_long_name_stands_fifth_and_stays_whole() {
+    fn a_long_name_is_the_fifth_column_and_not_truncated() {
         let session = samples::session("lisa-0a1b2c3d-251116-183520-123456789-claude-interactive");
         let value = rows(std::slice::from_ref(&session), Span::test_data());
         let first = &value.as_list().unwrap()[0];
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_times_are_short_to_read() {
+    fn idle_times_are_rounded_to_two_units() {
         let shown = |ms| idle(ms, Span::test_data()).to_expanded_string("", &Default::default());
         assert_eq!(shown(12_345), "12sec");
         assert_eq!(shown(303_900), "5min 3sec");
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_nests_what_sessions_started() {
+    fn a_tree_nests_started_sessions() {
         let leaf = TreeNode { session: Row::from(&samples::session("leaf")), depth: 1, children: vec![] };
         let root = TreeNode { session: Row::from(&samples::session("root")), depth: 0, children: vec![leaf] };
         let value = tree(&root, Span::test_data());
-        samples::fits(&value, types::tree());
+        samples::assert_type(&value, types::tree());
     }
 }

@@ -1,8 +1,9 @@
-//! The examples in the help of every command do what they say.
+//! Runs the examples in the help of every command and compares the results.
 
-use crate::stage::Stage;
+use crate::sandbox::Sandbox;
+use test_support::needs;
 
-/// Commands whose examples change the stage: each of theirs gets a stage of its own.
+/// Commands whose examples have side effects: each example gets its own sandbox.
 const CHANGES: &[&str] = &[
     "lisa cleanup",
     "lisa session answer",
@@ -21,8 +22,8 @@ struct Found {
     has_result: bool,
 }
 
-fn examples(stage: &Stage) -> Vec<Found> {
-    let found = stage.value(
+fn examples(sandbox: &Sandbox) -> Vec<Found> {
+    let found = sandbox.value(
         "scope commands | where type == plugin | each {|c|
             $c.examples | enumerate | each {|e| {
                 command: $c.name, index: $e.index, source: $e.item.example, has_result: ($e.item.result != null)
@@ -43,10 +44,10 @@ fn examples(stage: &Stage) -> Vec<Found> {
         .collect()
 }
 
-/// Runs an example and compares what came out with what its help says, as text that keeps every type.
-fn check(stage: &Stage, example: &Found) -> Result<(), String> {
+/// Runs an example and compares its result with the one in the help, in a text format that keeps types.
+fn check(sandbox: &Sandbox, example: &Found) -> Result<(), String> {
     let Found { command, index, source, .. } = example;
-    let ran = stage.run(&format!(
+    let ran = sandbox.run(&format!(
         "let want = (scope commands | where name == '{command}' | get 0.examples | get {index} | get result)
          let got = (do {{ {source} }})
          if ($got | to nuon) == ($want | to nuon) {{ 'same' }} else {{ $'got ($got | to nuon), want ($want | to nuon)' }}"
@@ -59,8 +60,8 @@ fn check(stage: &Stage, example: &Found) -> Result<(), String> {
 }
 
 #[test]
-fn examples_return_what_the_help_says() {
-    let shared = Stage::with_sessions();
+fn examples_return_the_documented_results() {
+    let shared = needs!(Sandbox::with_sessions());
     shared.value("lisa record docs --limit 300ms --out docs.jsonl | get name");
     let all = examples(&shared);
     assert!(all.len() > 26, "every command has an example");
@@ -68,24 +69,29 @@ fn examples_return_what_the_help_says() {
         .iter()
         .filter(|example| example.has_result)
         .filter_map(|example| {
-            let own = CHANGES.contains(&example.command.as_str()).then(Stage::with_sessions);
+            let own = CHANGES.contains(&example.command.as_str()).then(|| Sandbox::with_sessions().unwrap());
             check(own.as_ref().unwrap_or(&shared), example).err()
         })
         .collect();
-    assert!(failed.is_empty(), "{} examples do not do what they say:\n\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} examples don't match their results:\n\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
 }
 
-/// An example that takes the terminal: `terminal.rs` runs it there, word for word.
+/// An example that needs a terminal: `terminal.rs` runs it.
 pub(crate) const ATTACH: &str = "lisa session attach fix-login";
 
 #[test]
 fn examples_without_a_result_run() {
-    let stage = Stage::with_sessions();
-    let all = examples(&stage);
+    let sandbox = needs!(Sandbox::with_sessions());
+    let all = examples(&sandbox);
     let left: Vec<&Found> = all.iter().filter(|example| !example.has_result).collect();
     assert!(left.iter().any(|example| example.source == ATTACH));
     for example in left.into_iter().filter(|example| example.source != ATTACH) {
-        let ran = stage.run(&example.source);
+        let ran = sandbox.run(&example.source);
         assert!(ran.ok, "{}: {}\n{}", example.command, example.source, ran.err);
     }
 }

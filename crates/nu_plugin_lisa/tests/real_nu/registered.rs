@@ -1,11 +1,12 @@
-//! What Nushell knows of the commands.
+//! The commands as Nushell has registered them.
 
-use crate::stage::Stage;
+use crate::sandbox::Sandbox;
+use test_support::needs;
 
 #[test]
 fn every_command_has_a_description_an_example_and_declared_types() {
-    let stage = Stage::new();
-    let commands = stage.value(
+    let sandbox = needs!(Sandbox::new());
+    let commands = sandbox.value(
         "scope commands | where type == plugin | each {|c| {
             name: $c.name
             description: $c.description
@@ -28,27 +29,27 @@ fn every_command_has_a_description_an_example_and_declared_types() {
 
 #[test]
 fn head_commands_show_their_help() {
-    let stage = Stage::new();
+    let sandbox = needs!(Sandbox::new());
     for (head, sub) in
         [("lisa", "lisa doctor"), ("lisa session", "session kill-all"), ("lisa agent", "build-cmd")]
     {
-        assert!(stage.value(head).as_str().unwrap().contains(sub), "{head}");
+        assert!(sandbox.value(head).as_str().unwrap().contains(sub), "{head}");
     }
 }
 
 #[test]
-fn the_plugin_is_added_and_used_from_a_registry() {
-    let stage = Stage::new();
+fn the_plugin_can_be_added_to_and_used_from_a_registry() {
+    let sandbox = needs!(Sandbox::new());
     let nu = |script: &str| {
-        std::process::Command::new(crate::stage::nushell())
+        std::process::Command::new(crate::sandbox::nushell().unwrap())
             .args(["-n", "-c", script])
             .env_clear()
-            .envs(stage.env())
-            .current_dir(stage.work())
+            .envs(sandbox.env())
+            .current_dir(sandbox.work())
             .output()
             .unwrap()
     };
-    let added = nu(&format!("plugin add --plugin-config plugins.msgpackz {}", crate::stage::PLUGIN));
+    let added = nu(&format!("plugin add --plugin-config plugins.msgpackz {}", crate::sandbox::PLUGIN));
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
     let used = nu(
         "plugin use --plugin-config plugins.msgpackz lisa; plugin list | where name == lisa | get 0.version",
@@ -57,10 +58,10 @@ fn the_plugin_is_added_and_used_from_a_registry() {
 }
 
 #[test]
-fn the_module_loads_and_its_commands_are_described() {
-    let stage = Stage::new();
+fn the_module_loads_and_its_commands_have_descriptions() {
+    let sandbox = needs!(Sandbox::new());
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu");
-    let found = stage.value(&format!(
+    let found = sandbox.value(&format!(
         "use {module} *
          scope commands | where type == custom and name starts-with 'lisa ' | select name description | sort-by name"
     ));
@@ -73,7 +74,7 @@ fn the_module_loads_and_its_commands_are_described() {
 #[test]
 fn a_helper_call_does_not_wait_for_a_shell() {
     let ran =
-        std::process::Command::new(crate::stage::PLUGIN).args(["helper", "no-such-verb"]).output().unwrap();
+        std::process::Command::new(crate::sandbox::PLUGIN).args(["helper", "no-such-verb"]).output().unwrap();
     assert!(!ran.status.success());
     assert!(ran.stdout.is_empty(), "a helper never speaks the plugin protocol");
 }

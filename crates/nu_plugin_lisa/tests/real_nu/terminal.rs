@@ -1,33 +1,34 @@
-//! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a tmux of its own.
+//! Nushell in a terminal: Ctrl-C, completions, attach, explore. The terminal is a separate tmux server.
 
 use crate::{
     examples::ATTACH,
-    stage::{PLUGIN, Stage, end_server, nushell},
+    sandbox::{PLUGIN, Sandbox, nushell},
 };
 use std::{
     path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
+use test_support::{needs, place::end_server};
 
 /// An interactive Nushell.
 struct Terminal<'a> {
-    stage: &'a Stage,
+    sandbox: &'a Sandbox,
     socket: PathBuf,
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 impl<'a> Terminal<'a> {
-    /// One with the plugin and nothing else.
-    fn open(stage: &'a Stage) -> Self {
-        Self::open_as(stage, &Stage::nu_args())
+    /// Starts Nushell with only the plugin.
+    fn open(sandbox: &'a Sandbox) -> Self {
+        Self::open_as(sandbox, &Sandbox::nu_args())
     }
 
     /// One that is started with these arguments: without any, with what is installed in its home.
-    fn open_as(stage: &'a Stage, args: &[String]) -> Self {
-        let terminal = Self { stage, socket: stage.work().with_file_name("terminal") };
-        let mut nu = vec![nushell().display().to_string()];
+    fn open_as(sandbox: &'a Sandbox, args: &[String]) -> Self {
+        let terminal = Self { sandbox, socket: sandbox.work().with_file_name("terminal") };
+        let mut nu = vec![nushell().unwrap().display().to_string()];
         nu.extend_from_slice(args);
         nu.extend([
             "-e".into(),
@@ -49,8 +50,8 @@ impl<'a> Terminal<'a> {
             .arg(&self.socket)
             .args(args)
             .env_clear()
-            .envs(self.stage.env())
-            .current_dir(self.stage.work())
+            .envs(self.sandbox.env())
+            .current_dir(self.sandbox.work())
             .output()
             .unwrap();
         (String::from_utf8_lossy(&out.stdout).into_owned(), out.status.success())
@@ -77,12 +78,12 @@ impl<'a> Terminal<'a> {
     fn shows(&self, text: &str) {
         let began = Instant::now();
         while !self.screen().contains(text) {
-            assert!(began.elapsed() < PATIENCE, "`{text}` never came:\n{}", self.screen());
+            assert!(began.elapsed() < TIMEOUT, "`{text}` never came:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(30));
         }
     }
 
-    /// A prompt that takes a command, and how long it took to come.
+    /// Waits until the shell runs commands again. Returns how long that took.
     #[track_caller]
     fn comes_back(&self, word: &str) -> Duration {
         let began = Instant::now();
@@ -91,15 +92,15 @@ impl<'a> Terminal<'a> {
         began.elapsed()
     }
 
-    /// The folders in /proc of the plugin's processes that this terminal's shell has started.
+    /// The /proc directories of the plugin processes started by this terminal's shell.
     fn plugins(&self) -> Vec<PathBuf> {
         let pid = self.tmux(&["display-message", "-p", "#{pane_pid}"]).0;
         let needle = format!("/nu.{}.", pid.trim());
         let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
         all.flatten()
             .map(|entry| entry.path())
-            .filter(|folder| {
-                std::fs::read(folder.join("cmdline")).is_ok_and(|line| {
+            .filter(|dir| {
+                std::fs::read(dir.join("cmdline")).is_ok_and(|line| {
                     let line = String::from_utf8_lossy(&line);
                     line.starts_with(PLUGIN) && line.contains(&needle)
                 })
@@ -107,10 +108,9 @@ impl<'a> Terminal<'a> {
             .collect()
     }
 
-    /// The plugin's threads that belong to a call which has not ended.
+    /// The plugin's threads that belong to unfinished calls.
     fn busy(&self) -> Vec<String> {
-        let tasks =
-            self.plugins().into_iter().filter_map(|folder| std::fs::read_dir(folder.join("task")).ok());
+        let tasks = self.plugins().into_iter().filter_map(|dir| std::fs::read_dir(dir.join("task")).ok());
         tasks
             .flat_map(|tasks| tasks.flatten())
             .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
@@ -127,8 +127,8 @@ impl Drop for Terminal<'_> {
 
 #[test]
 fn ctrl_c_ends_a_watch_and_a_monitor() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     for (word, line) in [
         ("one", "lisa watch"),
         ("two", "lisa session monitor docs --until crashed"),
@@ -143,15 +143,15 @@ fn ctrl_c_ends_a_watch_and_a_monitor() {
 }
 
 #[test]
-fn ctrl_c_ends_the_wait_of_an_action_and_says_what_became_of_it() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+fn ctrl_c_ends_the_wait_of_an_action_and_reports_what_was_done() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     // A plain program never shows that it is ready.
     for (word, line, said) in [
         (
             "one",
             "lisa session spawn generic sleep 300 --name slow --wait 60sec",
-            "`slow` was started and stays",
+            "`slow` was started and keeps running",
         ),
         ("two", "lisa session send slow hello --wait 60sec", "nothing was sent"),
     ] {
@@ -162,34 +162,35 @@ fn ctrl_c_ends_the_wait_of_an_action_and_says_what_became_of_it() {
         let took = terminal.comes_back(word);
         assert!(took < Duration::from_secs(3), "`{line}` took {took:?} to end");
     }
-    assert_eq!(stage.value("lisa session exists slow"), true);
-    assert_eq!(stage.value("lisa watch slow --since 0 --event spawned | first | get session"), "slow");
+    assert_eq!(sandbox.value("lisa session exists slow"), true);
+    assert_eq!(sandbox.value("lisa watch slow --since 0 --event spawned | first | get session"), "slow");
 }
 
 #[test]
-fn a_watch_shows_events_while_it_runs_and_goes_on_in_a_job() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+fn a_watch_shows_events_live_and_runs_in_a_job() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     terminal
         .enters("job spawn { lisa watch --event answer | each {|e| $e.session | save --append seen.txt } }");
     terminal.comes_back("job");
     std::thread::sleep(Duration::from_millis(500));
-    stage.value("lisa session answer fix-login --choice deny | get name");
+    sandbox.value("lisa session answer fix-login --choice deny | get name");
     let began = Instant::now();
-    while !std::fs::read_to_string(stage.work().join("seen.txt")).is_ok_and(|seen| seen.contains("fix-login"))
+    while !std::fs::read_to_string(sandbox.work().join("seen.txt"))
+        .is_ok_and(|seen| seen.contains("fix-login"))
     {
-        assert!(began.elapsed() < PATIENCE, "{}", terminal.screen());
+        assert!(began.elapsed() < TIMEOUT, "{}", terminal.screen());
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn what_has_ended_leaves_no_thread_behind() {
+fn finished_calls_leave_no_threads_behind() {
     if !cfg!(target_os = "linux") {
         return;
     }
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     let gone = |after: &str| {
         let began = Instant::now();
         while !terminal.busy().is_empty() {
@@ -210,7 +211,7 @@ fn what_has_ended_leaves_no_thread_behind() {
         terminal.comes_back(&format!("job{job}"));
         let began = Instant::now();
         while terminal.busy().is_empty() {
-            assert!(began.elapsed() < PATIENCE, "`{line}` never began: {}", terminal.screen());
+            assert!(began.elapsed() < TIMEOUT, "`{line}` never began: {}", terminal.screen());
             std::thread::sleep(Duration::from_millis(50));
         }
         terminal.enters(&format!("job kill {job}"));
@@ -219,13 +220,13 @@ fn what_has_ended_leaves_no_thread_behind() {
 }
 
 #[test]
-fn a_shell_that_is_killed_leaves_no_plugin_behind() {
+fn a_killed_shell_leaves_no_plugin_behind() {
     if !cfg!(target_os = "linux") {
         return;
     }
-    let stage = Stage::with_sessions();
+    let sandbox = needs!(Sandbox::with_sessions());
     for line in ["lisa watch", "lisa session monitor docs --until crashed"] {
-        let terminal = Terminal::open(&stage);
+        let terminal = Terminal::open(&sandbox);
         terminal.enters(line);
         std::thread::sleep(Duration::from_millis(800));
         assert_eq!(terminal.plugins().len(), 1, "{}", terminal.screen());
@@ -248,8 +249,8 @@ fn a_shell_that_is_killed_leaves_no_plugin_behind() {
 
 #[test]
 fn names_agents_statuses_and_options_complete() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     for (typed, want) in [
         ("lisa session status fix", "fix-login"),
         ("lisa session spawn dem", "spawn demo"),
@@ -257,7 +258,7 @@ fn names_agents_statuses_and_options_complete() {
         ("lisa session answer fix-login --choice allow_o", "allow_once"),
         ("lisa session monitor docs --until awaiting_perm", "awaiting_permission"),
         ("lisa session kill docs fix", "docs fix-login"),
-        // With what each is doing; only who asks can be answered, also where the names come through a pipeline.
+        // Suggestions describe what each session is doing. `answer` suggests only blocked sessions, also in a pipeline.
         ("lisa session status ", "awaiting_permission: rm -rf build"),
         ("lisa session answer ", "answer fix-login"),
         ("lisa session list | lisa session answer --choice allow_o", "allow_once"),
@@ -273,20 +274,20 @@ fn names_agents_statuses_and_options_complete() {
 }
 
 #[test]
-fn attach_shows_the_session_and_detach_comes_back() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+fn attach_shows_the_session_and_detach_returns_to_the_shell() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     terminal.enters(ATTACH);
     terminal.shows("rm -rf build");
     terminal.presses(&["C-b", "d"]);
     terminal.comes_back("again");
-    assert_eq!(stage.value("lisa session exists fix-login"), true);
+    assert_eq!(sandbox.value("lisa session exists fix-login"), true);
 }
 
 #[test]
 fn a_list_opens_in_explore() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     terminal.enters("lisa session list | explore");
     terminal.shows("fix-login");
     terminal.shows("waiting_input");
@@ -295,19 +296,19 @@ fn a_list_opens_in_explore() {
 }
 
 #[test]
-fn an_error_is_shown_with_its_place_and_a_way_out() {
-    let stage = Stage::with_sessions();
-    let terminal = Terminal::open(&stage);
+fn an_error_is_shown_with_its_label_and_help() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    let terminal = Terminal::open(&sandbox);
     terminal.enters("lisa session kill fix-logn");
     terminal.shows("lisa::session_not_found");
     terminal.shows("did you mean fix-login?");
 }
 
 #[test]
-fn the_dashboard_fits_follows_and_ends() {
-    let stage = Stage::with_sessions();
-    stage.value("1..12 | each {|i| lisa session spawn demo --tag $'long-($i)' | get name }");
-    let terminal = Terminal::open(&stage);
+fn the_dashboard_fits_updates_and_quits() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    sandbox.value("1..12 | each {|i| lisa session spawn demo --tag $'long-($i)' | get name }");
+    let terminal = Terminal::open(&sandbox);
     terminal.tmux(&["resize-window", "-x", "80", "-y", "16"]);
     terminal.enters(&format!("use {} *", concat!(env!("CARGO_MANIFEST_DIR"), "/lisa.nu")));
     for (word, key) in [("quit", "q"), ("interrupted", "C-c")] {
@@ -315,37 +316,37 @@ fn the_dashboard_fits_follows_and_ends() {
         terminal.shows("and 4 more; q ends");
         let screen = terminal.screen();
         assert!(screen.starts_with("Lisa  "), "nothing has scrolled away:\n{screen}");
-        assert!(screen.contains("Bash: rm -rf build"), "what is asked fits beside long names:\n{screen}");
+        assert!(screen.contains("Bash: rm -rf build"), "the prompt fits next to long names:\n{screen}");
         assert!(!screen.contains("│ ..."), "no column is cut off:\n{screen}");
         terminal.presses(&[key]);
         terminal.comes_back(word);
-        assert!(!terminal.screen().contains("q ends"), "what was there before comes back");
+        assert!(!terminal.screen().contains("q ends"), "the previous screen is restored");
         assert_eq!(terminal.tmux(&["display-message", "-p", "#{cursor_flag}#{alternate_on}"]).0.trim(), "10");
     }
     terminal.enters("lisa dashboard --interval 200ms");
     terminal.shows("q ends");
-    stage.value("lisa session list | lisa session kill --force | length");
+    sandbox.value("lisa session list | lisa session kill --force | length");
     terminal.shows("No sessions.");
 }
 
-/// Runs the commands of the documentation, word for word, as somebody would who has just cloned the repository.
+/// Runs the commands of the documentation verbatim, like somebody who has just cloned the repository.
 #[test]
 fn the_documented_commands_install_the_plugin_and_the_module() {
-    let stage = Stage::with_sessions();
+    let sandbox = needs!(Sandbox::with_sessions());
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let nu = |args: &[&str]| {
-        let ran = std::process::Command::new(nushell())
+        let ran = std::process::Command::new(nushell().unwrap())
             .args(args)
             .env_clear()
-            .envs(stage.env())
+            .envs(sandbox.env())
             .current_dir(root)
             .output()
             .unwrap();
         assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
     };
-    let home = stage.work().with_file_name("home");
+    let home = sandbox.work().with_file_name("home");
     std::fs::create_dir_all(home.join(".cargo/bin")).unwrap();
-    // What `cargo install` does, without building it a second time.
+    // Replaces `cargo install`, without a second build.
     std::os::unix::fs::symlink(PLUGIN, home.join(".cargo/bin/nu_plugin_lisa")).unwrap();
     let pages = [format!("{root}/README.md"), concat!(env!("CARGO_MANIFEST_DIR"), "/README.md").to_owned()];
     for page in pages {
@@ -355,7 +356,7 @@ fn the_documented_commands_install_the_plugin_and_the_module() {
         nu(&["-c", line("plugin add ")]);
         nu(&["-c", line("mkdir (")]);
         nu(&["-c", &format!("{}\nlisa session list | length", line("plugin use "))]);
-        let terminal = Terminal::open_as(&stage, &[]);
+        let terminal = Terminal::open_as(&sandbox, &[]);
         terminal.enters("print $'segment: (lisa prompt-segment --plain)'");
         terminal.shows("segment: 1 waiting, 1 done");
         std::fs::remove_dir_all(home.join(".config")).unwrap();

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 
 use lisa_engine::api::View;
-use lisa_engine::observation::Mode;
+use lisa_engine::api::words::Mode;
 
 use crate::agents::AgentKind;
 use crate::model_server::{Match, Reply};

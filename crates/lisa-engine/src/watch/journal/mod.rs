@@ -1,18 +1,17 @@
-//! The journal: every event of a user's sessions, one line each, under a cursor that only grows.
+//! The journal: every event of a user's sessions, one line each, with a cursor that only grows.
 //!
-//! It is kept in segments, each named after its first cursor. Cursors follow each other without a gap, so the next
-//! one is known from the end of the last segment, and a torn last line, the worst that a crash can leave, is cut off
-//! by the next writer. Old segments are dropped whole; a cursor from before them is an error that says so, never a
-//! silent gap.
+//! It is stored in segments, each named after its first cursor. Cursors have no gaps, so the next one is known from
+//! the end of the last segment. A crash leaves at most an incomplete last line, which the next writer cuts off. Old
+//! segments are dropped as a whole; a cursor from before them is an explicit error, never a silent gap.
 //!
-//! Each event has an id: its run, and its number in that run. How far the journal has been told of a run is noted in
-//! the session's [`Marks`] after every write. A writer that is killed between the two leaves its event as the last line
-//! of the journal, where the next writer finds it and notes it. So an event is told once, however often it is tried.
+//! Each event has an id: its run and its number in that run. After every write, the session's [`Marks`] note how far
+//! the journal has been told about the run. A writer that is killed between the two leaves its event as the last line
+//! of the journal, where the next writer finds and marks it. So an event is told once, however often it is retried.
 
 mod segment;
 mod tail;
 
-pub(crate) use tail::Tail;
+pub(crate) use tail::{Latest, Tail};
 
 use crate::{
     api::Event,
@@ -30,20 +29,20 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How long a writer waits for another. Shorter than anybody waits for a session: some write while they hold one.
+/// Timeout for the journal's lock. Shorter than that of a session's lock, since some write while they hold one.
 const LOCK_LIMIT: Duration = Duration::from_secs(1);
-/// The journal is dropped in pieces of this fraction of its limit.
+/// The journal drops its oldest part in pieces of this fraction of its limit.
 const SEGMENTS: u64 = 8;
-/// How many bytes a session's own list of events has at the most.
+/// Maximum size of a session's own event list.
 const OWN_MAX: u64 = 512 << 10;
 
-/// The id of an event: the run that it is about, and its number in that run. Numbers are given where the session's
-/// record is written, and nowhere else.
+/// The id of an event: its run, and its number in that run. Numbers are assigned when the session's record is written,
+/// and nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId {
     /// The run.
     pub run: String,
-    /// The number, from 1 on.
+    /// The number, starting at 1.
     pub number: u64,
 }
 
@@ -58,7 +57,7 @@ impl FromStr for EventId {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let parts = text.rsplit_once(':').and_then(|(run, number)| Some((run, number.parse().ok()?)));
-        let (run, number) = parts.ok_or_else(|| format!("`{text}` is not the id of an event"))?;
+        let (run, number) = parts.ok_or_else(|| format!("`{text}` is not an event id"))?;
         Ok(Self { run: run.to_owned(), number })
     }
 }
@@ -75,12 +74,15 @@ impl<'de> Deserialize<'de> for EventId {
     }
 }
 
-/// An event as it is stored: with the id that keeps it from being written twice.
+/// An event as it is stored, with the id that prevents duplicates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The id.
     pub id: EventId,
-    /// The event. Its cursor is given when it is written.
+    /// The parent of the event's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The event. Its cursor is assigned when it is written.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -95,19 +97,19 @@ pub struct Journal {
     max_age: Duration,
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// The events, oldest first.
     pub events: Vec<Event>,
-    /// The cursor of the last one that was looked at, whether it passed the filter or not.
+    /// The cursor of the last event examined, whether it passed the filter or not.
     pub cursor: u64,
-    /// Whether there is more behind it.
+    /// Whether there are more events after it.
     pub more: bool,
 }
 
 impl Journal {
-    /// The journal below a state directory.
+    /// The journal in a state directory.
     pub fn open(config: &Config) -> Result<Self> {
         Ok(Self {
             max_bytes: config.events_max_bytes.max(64 << 10),
@@ -117,7 +119,7 @@ impl Journal {
         })
     }
 
-    /// The journal below a state directory, for a writer that knows no limits: whoever reads drops what is too much.
+    /// The journal in a state directory, for a writer without limits: readers drop what is too much.
     pub fn at(state_dir: &Path) -> Result<Self> {
         let dir = state_dir.join("journal");
         disk::private_dir(&dir)?;
@@ -125,18 +127,19 @@ impl Journal {
         Ok(Self { dir, sessions, max_bytes: u64::MAX, max_lines: u64::MAX, max_age: Duration::MAX })
     }
 
-    /// The directory to watch for news.
+    /// The directory to watch for changes.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The cursor of the newest event; 0 before there is any.
+    /// The cursor of the newest event; 0 if there are none.
     pub fn cursor(&self) -> Result<u64> {
         Ok(self.end(self.segments()?.last())?.next.saturating_sub(1))
     }
 
-    /// Writes those of a session's events that are not there yet, in their order. All are of one run. Of a session that
-    /// was removed, or whose name another run has by now, nothing is written: everything was told before that.
+    /// Writes those of a session's events that the journal doesn't have yet, in order. All are of one run. Writes
+    /// nothing for a session that was removed, or whose name belongs to another run by now: everything was told before
+    /// that.
     pub fn tell(&self, session: &str, entries: &[Entry]) -> Result<()> {
         let Some(run) = entries.first().map(|entry| entry.id.run.as_str()) else { return Ok(()) };
         let _lock = Lock::take(&self.dir.join("lock"), LOCK_LIMIT)?;
@@ -149,7 +152,7 @@ impl Journal {
         let segments = self.segments()?;
         let end = self.end(segments.last())?;
         let told = match &end.last {
-            // Whoever wrote it was killed before it could note that.
+            // Its writer was killed before it could update the marks.
             Some(last) if last.id.run == run => told.max(last.id.number),
             Some(last) => {
                 self.note_told(&last.session, &last.id);
@@ -169,24 +172,24 @@ impl Journal {
         if !news.is_empty() {
             self.write(&segments, &end, &news)?;
         }
-        // Where this fails, the last line says it to the next writer.
+        // If this fails, the last line tells the next writer.
         let _ = marks.set_told(&Told { run: run.to_owned(), number });
         self.keep_own(&directory, &news);
         Ok(())
     }
 
-    /// Notes for another session that the journal has its event, where its writer could not.
+    /// Updates the marks of another session whose writer couldn't.
     fn note_told(&self, session: &str, id: &EventId) {
         let Ok(Some(marks)) = Marks::open(&self.sessions.join(session)) else { return };
         let behind = |told: &Told| told.run == id.run && told.number < id.number;
         if marks.told().as_ref().is_some_and(behind)
             && let Err(error) = marks.set_told(&Told { run: id.run.clone(), number: id.number })
         {
-            tracing::warn!(%error, session, "its events may be told twice");
+            tracing::warn!(%error, session, "could not update marks; events may be told twice");
         }
     }
 
-    /// The session's own list of its last events: a quicker view of what the journal has.
+    /// Appends to the session's own list of its last events, a fast copy of part of the journal.
     fn keep_own(&self, directory: &Path, entries: &[Entry]) {
         let own = directory.join("events.jsonl");
         let kept = entries.iter().try_for_each(|entry| {
@@ -194,7 +197,7 @@ impl Journal {
             disk::append_line(&own, &line)
         });
         if let Err(error) = kept.and_then(|()| disk::trim_lines(&own, OWN_MAX)) {
-            tracing::warn!(%error, "a session's own list of events cannot be written");
+            tracing::warn!(%error, "could not write a session's own event list");
         }
     }
 
@@ -210,21 +213,22 @@ impl Journal {
         self.drop_old(&all, end.next.saturating_add(entries.len() as u64))
     }
 
-    /// Events after a cursor that pass a filter, at most `limit` of them.
-    pub fn read(&self, since: u64, limit: usize, pass: impl Fn(&Event) -> bool) -> Result<Read> {
+    /// Events after a cursor that pass a filter, at most `limit`.
+    pub fn read(&self, since: u64, limit: usize, pass: impl Fn(&Entry) -> bool) -> Result<Read> {
         let segments = self.segments()?;
         let oldest = segments.first().map_or(1, |segment| segment.first);
         if since.saturating_add(1) < oldest {
             return Err(Error::new(
                 Kind::CursorExpired,
-                format!("the journal no longer has what came after cursor {since}; it begins at {oldest}"),
-                format!("look at the sessions again, then go on from cursor {}", oldest - 1),
+                format!("the journal no longer has the events after cursor {since}; its oldest is {oldest}"),
+                format!("list the sessions again, then continue from cursor {}", oldest - 1),
             ));
         }
         let mut found = Read { events: Vec::new(), cursor: since, more: false };
         let begin = segments.iter().rposition(|segment| segment.first <= since + 1).unwrap_or(0);
         for segment in segments.get(begin..).unwrap_or_default() {
-            // Another process dropped it since the list was made: what was in it is missed, and that must be said.
+            // Another process dropped this segment after the list was made (race): events are missed, so return an
+            // error.
             let Some(bytes) = segment.after(since)? else { return self.read(since, limit, pass) };
             for line in disk::whole_lines(&bytes).0 {
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else { continue };
@@ -236,7 +240,7 @@ impl Journal {
                     return Ok(found);
                 }
                 found.cursor = entry.event.cursor;
-                if pass(&entry.event) {
+                if pass(&entry) {
                     found.events.push(entry.event);
                 }
             }
@@ -244,7 +248,7 @@ impl Journal {
         Ok(found)
     }
 
-    /// Where to begin to see everything that is still kept.
+    /// The cursor from which everything that is still kept can be read.
     pub fn oldest(&self) -> Result<u64> {
         Ok(self.segments()?.first().map_or(0, |segment| segment.first.saturating_sub(1)))
     }
@@ -272,8 +276,8 @@ impl Journal {
         end.whole >= self.max_bytes / SEGMENTS || lines >= (self.max_lines / SEGMENTS).max(1)
     }
 
-    /// Drops whole segments from the front until the rest is within the limits. The last one always stays, and so does
-    /// everything if a segment cannot be looked at.
+    /// Drops whole segments from the front until the rest is within the limits. Keeps the last one, and everything if
+    /// a segment can't be read.
     fn drop_old(&self, segments: &[&Segment], next: u64) -> Result<()> {
         let mut sizes = Vec::with_capacity(segments.len());
         for segment in segments {
@@ -290,11 +294,7 @@ impl Journal {
             if bytes <= self.max_bytes && lines <= self.max_lines && age <= self.max_age {
                 break;
             }
-            tracing::debug!(
-                first = segment.first,
-                next = later.first,
-                "an old part of the journal is dropped"
-            );
+            tracing::debug!(first = segment.first, next = later.first, "dropping an old part of the journal");
             bytes = bytes.saturating_sub(size);
             let _ = fs::remove_file(&segment.path);
         }
@@ -306,9 +306,11 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::{
-        api::EventKind,
+        api::{
+            EventKind,
+            words::{StateName, Status},
+        },
         config::Environment,
-        words::{StateName, Status},
     };
 
     fn journal(dir: &Path, lines: u64) -> Journal {
@@ -319,7 +321,7 @@ mod tests {
         Journal::open(&config).unwrap()
     }
 
-    /// A session whose run the journal has not been told of.
+    /// A session whose run the journal hasn't been told about.
     fn session(dir: &Path, name: &str, run: &str) {
         let session = dir.join("sessions").join(name);
         fs::create_dir_all(&session).unwrap();
@@ -332,13 +334,14 @@ mod tests {
         Marks::open(&dir.join("sessions").join(name)).unwrap().unwrap().told().unwrap().number
     }
 
-    /// The events of a run of the session `s` with these numbers.
+    /// Events of a run of the session `s`, with these numbers.
     fn entries(run: &str, numbers: impl IntoIterator<Item = u64>) -> Vec<Entry> {
         numbers.into_iter().map(|number| entry("s", run, number)).collect()
     }
 
     fn entry(session: &str, run: &str, number: u64) -> Entry {
         Entry {
+            parent: None,
             id: EventId { run: run.to_owned(), number },
             event: Event {
                 cursor: 0,
@@ -380,7 +383,7 @@ mod tests {
     fn a_reader_gets_the_same_whether_the_end_of_a_segment_or_all_of_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let journal = journal(dir.path(), 100_000);
-        // Lines of very different lengths, so that every tail that is tried cuts one somewhere.
+        // Lines of very different lengths, so that each tail size cuts one somewhere.
         for number in 1..=200_u64 {
             let mut entry = entry("s", "r", number);
             entry.event.detail = "x".repeat(usize::try_from(number * number % 4_099).unwrap());
@@ -402,7 +405,7 @@ mod tests {
         }
         let segments = journal.segments().unwrap();
         assert!(segments.len() > 2, "{segments:?}");
-        // Another process drops the two oldest while the first of them is read.
+        // Another process drops the two oldest segments while the first of them is read.
         let read = journal.read(0, 100, |_| {
             for segment in &segments[..2] {
                 let _ = fs::remove_file(&segment.path);
@@ -425,7 +428,7 @@ mod tests {
             journal.tell(&name, &[entry(&name, &name, 1)]).unwrap();
         }
         let told = tail.sessions().unwrap().unwrap();
-        assert_eq!((told.len(), told["s7"].to_string().as_str()), (40, "s7:1"));
+        assert_eq!((told.len(), told["s7"].id.to_string().as_str()), (40, "s7:1"));
         assert_eq!(tail.sessions().unwrap().unwrap().len(), 0);
         let mut late = Tail::new(journal.clone()).unwrap();
         for number in 2..400 {
@@ -490,7 +493,7 @@ mod tests {
         forget();
         journal.tell("s", &entries("r", 1..=2)).unwrap();
         assert_eq!((all(&journal), told(dir.path(), "s")), (vec![1, 2], 2));
-        // The same, found by whoever writes next about something else.
+        // The same, found by a writer for another session.
         forget();
         journal.tell("other", &[entry("other", "o", 1)]).unwrap();
         assert_eq!(told(dir.path(), "s"), 2);

@@ -1,4 +1,4 @@
-//! One file of the journal: lines under cursors that follow each other.
+//! One file of the journal: lines with consecutive cursors.
 
 use super::{Entry, EventId};
 use crate::{
@@ -12,7 +12,7 @@ use std::{
     path::PathBuf,
 };
 
-/// How much of a segment's end is read, until what is looked for stands in it: mostly the last few lines are.
+/// Tail sizes to read, in turn, until the wanted lines are found: mostly the last few lines are enough.
 pub(super) const TAILS: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, u64::MAX];
 
 /// One file of the journal, named after its first cursor.
@@ -22,21 +22,23 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
 }
 
-/// Where a journal ends.
+/// The end of a journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct End {
     /// The cursor of the next event.
     pub(super) next: u64,
-    /// How many bytes of whole lines the last segment has.
+    /// How many bytes the complete lines of the last segment take.
     pub(super) whole: u64,
     /// The last line.
     pub(super) last: Option<Line>,
 }
 
-/// A line, as far as a writer and a follower need it.
+/// The parts of a line that writers and followers need.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Line {
     pub(super) id: EventId,
+    #[serde(default)]
+    pub(super) parent: Option<String>,
     pub(super) session: String,
     pub(super) cursor: u64,
 }
@@ -48,7 +50,8 @@ impl Line {
 }
 
 impl Segment {
-    /// The end of it that holds everything after a cursor, from the beginning of a line on; `None` where it was dropped.
+    /// The part of the segment with everything after a cursor, from the start of a line; `None` if the segment was
+    /// dropped.
     pub(super) fn after(&self, since: u64) -> Result<Option<Vec<u8>>> {
         if since < self.first {
             return disk::read(&self.path);
@@ -60,7 +63,7 @@ impl Segment {
             if from == 0 {
                 return Ok(Some(bytes));
             }
-            // The first line is most likely the end of one.
+            // The first line is probably incomplete.
             let begin = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
             bytes.drain(..begin);
             let first = disk::whole_lines(&bytes).0.into_iter().find_map(Line::of);
@@ -71,7 +74,7 @@ impl Segment {
         disk::read(&self.path)
     }
 
-    /// How many bytes it has; `None` where it was dropped.
+    /// Its size in bytes; `None` if it was dropped.
     pub(super) fn length(&self) -> Result<Option<u64>> {
         match fs::metadata(&self.path) {
             Ok(found) => Ok(Some(found.len())),
@@ -80,7 +83,7 @@ impl Segment {
         }
     }
 
-    /// Where it ends.
+    /// The end of the segment.
     pub(super) fn end(&self) -> Result<End> {
         let Some(length) = self.length()? else { return Ok(End { next: self.first, ..End::default() }) };
         for tail in TAILS {
@@ -98,12 +101,12 @@ impl Segment {
         Ok(End { next: self.first, ..End::default() })
     }
 
-    /// Appends entries behind its last whole line; what a writer that was killed left behind that is cut off.
+    /// Appends entries after the last complete line; cuts off what a killed writer left after it.
     pub(super) fn append(&self, whole: u64, entries: &[Entry]) -> Result<()> {
         let mut text = Vec::new();
         for entry in entries {
             serde_json::to_writer(&mut text, entry).map_err(|error| {
-                Error::invalid(format!("an event cannot be written: {error}"), "report this as a bug")
+                Error::invalid(format!("could not serialize an event: {error}"), "report this as a bug")
             })?;
             text.push(b'\n');
         }
@@ -114,7 +117,7 @@ impl Segment {
             file.set_len(whole).map_err(io)?;
         }
         file.write_all(&text).map_err(|error| {
-            // A full disk: half of it would be no harm to readers, but would be read again and again.
+            // A full disk: half an entry wouldn't harm readers, but would be read again and again.
             let _ = file.set_len(whole);
             io(error)
         })

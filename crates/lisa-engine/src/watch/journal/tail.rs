@@ -1,20 +1,28 @@
-//! Somebody who follows the journal from where it stood: each read gives what came since, and reads nothing twice.
+//! Follows the journal: each read returns what is new since the last one.
 
 use super::{EventId, Journal, segment::Line};
 use crate::{disk, error::Result};
 use std::collections::BTreeMap;
 
-/// How far the journal was read.
+/// The last event of a session.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Latest {
+    pub(crate) id: EventId,
+    /// The parent of the event's session.
+    pub(crate) parent: Option<String>,
+}
+
+/// A position in the journal.
 #[derive(Debug)]
 pub(crate) struct Tail {
     journal: Journal,
-    /// The segment that is read, and how far.
+    /// The current segment, and how far it was read.
     segment: u64,
     offset: u64,
 }
 
 impl Tail {
-    /// Begins at the end.
+    /// Starts at the end.
     pub(crate) fn new(journal: Journal) -> Result<Self> {
         let (segment, offset) = match journal.segments()?.last() {
             Some(last) => (last.first, last.end()?.whole),
@@ -23,9 +31,9 @@ impl Tail {
         Ok(Self { journal, segment, offset })
     }
 
-    /// The sessions that something was written about since the last read, each with the id of the last event; `None`
-    /// where parts of that are gone already, so that it may have been any of them.
-    pub(crate) fn sessions(&mut self) -> Result<Option<BTreeMap<String, EventId>>> {
+    /// The sessions with new events since the last read, each with its last one; `None` if some events have already
+    /// been dropped, so that it may be any session.
+    pub(crate) fn sessions(&mut self) -> Result<Option<BTreeMap<String, Latest>>> {
         let segments = self.journal.segments()?;
         let mut names = BTreeMap::new();
         let missed = self.segment != 0 && segments.iter().all(|segment| segment.first != self.segment);
@@ -38,7 +46,7 @@ impl Tail {
             let (lines, used) = disk::whole_lines(&bytes);
             self.offset += used as u64;
             let lines = lines.into_iter().filter_map(Line::of);
-            names.extend(lines.map(|line| (line.session, line.id)));
+            names.extend(lines.map(|line| (line.session, Latest { id: line.id, parent: line.parent })));
         }
         Ok((!missed).then_some(names))
     }

@@ -1,11 +1,11 @@
-//! `lisa agent build-cmd`: the command line of a spawn.
+//! `lisa agent build-cmd`: shows the command line of a spawn.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::about,
+    errors::label_argument,
     signature::{example, inputs_to, lisa, mode},
 };
 use lisa_engine::api::BuildCommandRequest;
@@ -23,7 +23,7 @@ impl SimplePluginCommand for BuildCmd {
     }
 
     fn description(&self) -> &str {
-        "Show the command that a spawn would run, without running it."
+        "Show the command line that a spawn would run, without running it."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -32,18 +32,18 @@ impl SimplePluginCommand for BuildCmd {
 
     fn signature(&self) -> Signature {
         lisa("lisa agent build-cmd")
-            .optional("agent", SyntaxShape::String, "The agent's profile; the setting `agent` unless said.")
-            .rest("args", SyntaxShape::String, "Further arguments for the agent, as they are.")
+            .optional("agent", SyntaxShape::String, "The agent's profile (default: the setting `agent`).")
+            .rest("args", SyntaxShape::String, "Arguments for the agent, passed through unchanged.")
             .allows_unknown_args()
             .param(mode())
-            .named("prompt", SyntaxShape::String, "What to ask of it.", Some('p'))
-            .named("model", SyntaxShape::String, "The model, in the agent's own words.", None)
+            .named("prompt", SyntaxShape::String, "The prompt (default: piped input).", Some('p'))
+            .named("model", SyntaxShape::String, "The model, as the agent names it.", None)
             .input_output_types(inputs_to([Type::String], Type::list(Type::String)))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
-            "See how a plain command is run",
+            "Show how a plain command is run",
             "lisa agent build-cmd generic sleep 10 | last 2 | path basename",
             Value::test_list(vec![Value::test_string("sleep"), Value::test_string("10")]),
         )]
@@ -58,7 +58,7 @@ impl SimplePluginCommand for BuildCmd {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let agent = lisa.settings.agent(call.opt(0)?, call.head)?;
         let piped = input.as_str().ok().map(str::to_owned);
         let request = BuildCommandRequest {
@@ -68,7 +68,8 @@ impl SimplePluginCommand for BuildCmd {
             args: call.rest(1)?,
             agent: agent.item,
         };
-        let argv = lisa.engine.build_command(&request).map_err(|error| about(&error, call, agent.span))?;
+        let argv =
+            lisa.engine.build_command(&request).map_err(|error| label_argument(&error, call, agent.span))?;
         Ok(convert::list(&argv, call.head, |word, span| Value::string(word.as_str(), span)))
     }
 }

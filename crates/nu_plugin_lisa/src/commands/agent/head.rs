@@ -1,4 +1,4 @@
-//! `lisa agent`: the head of its commands.
+//! `lisa agent`: shows help for its subcommands.
 
 use crate::{
     LisaPlugin,
@@ -18,11 +18,11 @@ impl SimplePluginCommand for Agent {
     }
 
     fn description(&self) -> &str {
-        "Look at the agents that can be started."
+        "Show the agents that can be started."
     }
 
     fn extra_description(&self) -> &str {
-        "Agents are data: further ones are TOML files in $XDG_CONFIG_HOME/lisa/agents."
+        "To add an agent, put its profile (a TOML file) into $XDG_CONFIG_HOME/lisa/agents."
     }
 
     fn signature(&self) -> Signature {

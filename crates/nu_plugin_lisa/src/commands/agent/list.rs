@@ -1,8 +1,8 @@
-//! `lisa agent list`: what can be started.
+//! `lisa agent list`: lists agents.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
+    context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
@@ -48,7 +48,7 @@ impl SimplePluginCommand for List {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let agents = lisa.engine.agents().at(call.head)?;
         Ok(convert::list(&agents, call.head, convert::agent))
     }

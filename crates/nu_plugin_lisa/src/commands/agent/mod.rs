@@ -1,4 +1,4 @@
-//! What there is to start.
+//! Commands about agents.
 
 mod build_cmd;
 mod head;

@@ -1,12 +1,12 @@
-//! `lisa session answer`: answering what agents ask.
+//! `lisa session answer`: answers prompts.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
-    commands::each::each,
+    commands::each::each_session,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{code, invalid},
+    errors::{code, invalid_argument},
     names::Names,
     signature::{OverNames, example, lisa},
     types,
@@ -30,8 +30,8 @@ impl SimplePluginCommand for Answer {
     }
 
     fn extra_description(&self) -> &str {
-        "Rows that come from `lisa session list` or `status` bring the prompt along that they showed: if another one is\n\
-         open by now, nothing is pressed."
+        "Rows from `lisa session list` or `status` contain the prompt's id: if another prompt is open by now, nothing is\n\
+         pressed."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -50,18 +50,8 @@ impl SimplePluginCommand for Answer {
                 "An option's key, label or effect (allow_once, allow_always, deny); a list for several.",
                 Some('c'),
             )
-            .named(
-                "text",
-                SyntaxShape::String,
-                "An answer in free text, where the prompt takes one.",
-                Some('t'),
-            )
-            .named(
-                "prompt-id",
-                SyntaxShape::String,
-                "Answer only if this is still the prompt that is open.",
-                None,
-            )
+            .named("text", SyntaxShape::String, "A free-text answer, if the prompt takes one.", Some('t'))
+            .named("prompt-id", SyntaxShape::String, "Answer only if this prompt is still open.", None)
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -72,19 +62,19 @@ impl SimplePluginCommand for Answer {
                 Value::test_list(vec![Value::test_string("allow_once")]),
             ),
             example(
-                "Refuse everything that anybody asks for",
+                "Deny everything that is asked",
                 "lisa session list | where prompt != null | lisa session answer --choice deny | get name",
                 Value::test_list(vec![Value::test_string("fix-login")]),
             ),
             example(
-                "Allow what has waited for long",
+                "Allow what has been waiting for a long time",
                 "lisa session list | where status == waiting_input and idle > 5min | lisa session answer --choice allow_once",
                 Value::test_list(vec![]),
             ),
         ]
     }
 
-    completes!(Arg::From(0) => Source::Asking, Arg::Flag("choice") => Source::Options);
+    completes!(Arg::From(0) => Source::BlockedSessions, Arg::Flag("choice") => Source::Options);
 
     fn run(
         &self,
@@ -93,18 +83,18 @@ impl SimplePluginCommand for Answer {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let choices = choices(call)?;
         let text: Option<String> = call.get_flag("text")?;
         if choices.is_empty() && text.is_none() {
-            return Err(invalid("there is no answer", "give --choice or --text", call.head));
+            return Err(invalid_argument("no answer given", "pass --choice or --text", call.head));
         }
         let prompt_id: Option<String> = call.get_flag("prompt-id")?;
         let (choice, choices) = match choices.as_slice() {
             [only] => (Some(only.clone()), Vec::new()),
             _ => (None, choices),
         };
-        each(
+        each_session(
             &lisa,
             Names::read(call, 0, input)?,
             |named| {
@@ -123,7 +113,7 @@ impl SimplePluginCommand for Answer {
     }
 }
 
-/// An error about the choice, labelled there and not at the session.
+/// Labels an error about the choice at the flag instead of the session.
 fn at_choice(mut error: LabeledError, call: &EvaluatedCall) -> LabeledError {
     let about_choice = error.code.as_deref() == Some(code(Kind::UnknownChoice).as_str());
     let given = call.get_flag_value("choice").or_else(|| call.get_flag_value("text"));
@@ -133,13 +123,13 @@ fn at_choice(mut error: LabeledError, call: &EvaluatedCall) -> LabeledError {
     error
 }
 
-/// `--choice`: one, or a list. A key such as `1` may come as a number.
+/// `--choice`: one word or a list. Nushell parses a key such as `1` as a number.
 fn choices(call: &EvaluatedCall) -> Result<Vec<String>, LabeledError> {
     let word = |value: Value| {
         let span = value.span();
-        value
-            .coerce_into_string()
-            .map_err(|_| invalid("a choice is a key, a label or an effect", "such as 1 or deny", span))
+        value.coerce_into_string().map_err(|_| {
+            invalid_argument("a choice must be a key, a label or an effect", "such as 1 or deny", span)
+        })
     };
     match call.get_flag_value("choice") {
         None => Ok(Vec::new()),

@@ -1,10 +1,10 @@
-//! `lisa session attach`: the terminal of a session, in this terminal.
+//! `lisa session attach`: attaches this terminal to a session.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
-    errors::{At, invalid},
+    context::CommandContext,
+    errors::{At, invalid_argument},
     names::{self, Names},
     signature::{OverNames, example, lisa},
 };
@@ -23,7 +23,7 @@ impl SimplePluginCommand for Attach {
     }
 
     fn description(&self) -> &str {
-        "Look at a session in this terminal, and type into it; Ctrl-B D comes back."
+        "Attach this terminal to a session; Ctrl-B D detaches."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -36,9 +36,9 @@ impl SimplePluginCommand for Attach {
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
-            example("Look at a session", "lisa session attach fix-login", None),
+            example("Attach to a session", "lisa session attach fix-login", None),
             example(
-                "A name that no session has",
+                "A session that does not exist",
                 "try { lisa session attach nobody } catch {|e| $e.details.code }",
                 Value::test_string("lisa::session_not_found"),
             ),
@@ -54,13 +54,13 @@ impl SimplePluginCommand for Attach {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = Names::read(call, 0, input)?.one(call.head)?;
         names::check(&lisa.engine, std::slice::from_ref(&named))?;
         let argv = lisa.engine.attach_command(&named.name).at(named.span)?;
         let no_terminal = |why: String| {
-            invalid(
-                format!("this terminal can not be handed over: {why}"),
+            invalid_argument(
+                format!("cannot attach this terminal: {why}"),
                 "attach from an interactive shell",
                 call.head,
             )
@@ -68,12 +68,12 @@ impl SimplePluginCommand for Attach {
         let Some((program, args)) = argv.split_first() else {
             return Err(no_terminal("there is no command to run".into()));
         };
-        // The plugin talks to the shell over its own standard streams in this mode: they are not the terminal.
+        // In this mode the plugin's standard streams are its connection to the shell, not the terminal.
         if interface.is_using_stdio() {
-            return Err(no_terminal("the plugin does not have it".into()));
+            return Err(no_terminal("the plugin has no access to it".into()));
         }
         let foreground = interface.enter_foreground().map_err(|error| no_terminal(error.to_string()))?;
-        // Lisa's tmux is a server of its own: being inside another one is no nesting that tmux should refuse.
+        // Lisa has its own tmux server, so attaching from inside another tmux isn't the nesting that tmux rejects.
         let ran = Command::new(program)
             .args(args)
             .env_clear()

@@ -1,10 +1,10 @@
-//! `lisa session capture`: reading a session.
+//! `lisa session capture`: reads a session.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
-    errors::{about, invalid},
+    context::CommandContext,
+    errors::{invalid_argument, label_argument},
     names::Names,
     signature::{OverNames, VIEWS, choice, example, lisa},
 };
@@ -23,7 +23,7 @@ impl SimplePluginCommand for Capture {
     }
 
     fn description(&self) -> &str {
-        "Read what a session shows or has said, as text."
+        "Read a session's screen, messages, output or events as text."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -33,9 +33,9 @@ impl SimplePluginCommand for Capture {
     fn signature(&self) -> Signature {
         lisa("lisa session capture")
             .one_name(Type::String)
-            .param(choice("view", Some('v'), VIEWS, "What to read; screen unless said."))
-            .named("lines", SyntaxShape::Int, "At most this many lines; 80 unless said.", Some('n'))
-            .named("since", SyntaxShape::Int, "Only what came after this cursor.", None)
+            .param(choice("view", Some('v'), VIEWS, "What to read (default: screen)."))
+            .named("lines", SyntaxShape::Int, "Maximum number of lines (default: 80).", Some('n'))
+            .named("since", SyntaxShape::Int, "Only what is newer than this cursor.", None)
             .switch("ansi", "Keep colours (screen and output only).", None)
     }
 
@@ -63,7 +63,7 @@ impl SimplePluginCommand for Capture {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = Names::read(call, 0, input)?.one(call.head)?;
         let request = ReadRequest {
             session: named.name,
@@ -73,7 +73,7 @@ impl SimplePluginCommand for Capture {
             ansi: call.has_flag("ansi")?,
         };
         Ok(Value::string(
-            lisa.engine.read(&request).map_err(|error| about(&error, call, named.span))?.text,
+            lisa.engine.read(&request).map_err(|error| label_argument(&error, call, named.span))?.text,
             call.head,
         ))
     }
@@ -82,8 +82,8 @@ impl SimplePluginCommand for Capture {
 fn view(call: &EvaluatedCall) -> Result<View, LabeledError> {
     let Some(given) = call.get_flag::<Spanned<String>>("view")? else { return Ok(View::Screen) };
     View::parse(&given.item).ok_or_else(|| {
-        invalid(
-            format!("there is no view `{}`", given.item),
+        invalid_argument(
+            format!("unknown view `{}`", given.item),
             format!("views: {}", VIEWS.join(", ")),
             given.span,
         )
@@ -92,7 +92,7 @@ fn view(call: &EvaluatedCall) -> Result<View, LabeledError> {
 
 fn since(call: &EvaluatedCall) -> Result<Option<u64>, LabeledError> {
     let Some(given) = call.get_flag::<Spanned<i64>>("since")? else { return Ok(None) };
-    u64::try_from(given.item)
-        .map(Some)
-        .map_err(|_| invalid("a cursor is not negative", "use one that a command returned", given.span))
+    u64::try_from(given.item).map(Some).map_err(|_| {
+        invalid_argument("a cursor cannot be negative", "use one that a command returned", given.span)
+    })
 }

@@ -1,9 +1,9 @@
-//! `lisa session exists`: whether there is such a session.
+//! `lisa session exists`: tests whether a session exists.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     errors::At,
     names::Names,
     signature::{OverNames, example, lisa},
@@ -22,7 +22,7 @@ impl SimplePluginCommand for Exists {
     }
 
     fn description(&self) -> &str {
-        "Say whether there is a session of this exact name."
+        "Test whether a session with this exact name exists."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -35,12 +35,8 @@ impl SimplePluginCommand for Exists {
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
-            example(
-                "Ask for a session that is there",
-                "lisa session exists fix-login",
-                Value::test_bool(true),
-            ),
-            example("Ask for one that is not", "lisa session exists nobody", Value::test_bool(false)),
+            example("A session that exists", "lisa session exists fix-login", Value::test_bool(true)),
+            example("A session that does not exist", "lisa session exists nobody", Value::test_bool(false)),
         ]
     }
 
@@ -53,7 +49,7 @@ impl SimplePluginCommand for Exists {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = Names::read(call, 0, input)?.one(call.head)?;
         Ok(Value::bool(lisa.engine.exists(&named.name).at(named.span)?, call.head))
     }

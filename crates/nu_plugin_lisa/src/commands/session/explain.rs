@@ -1,9 +1,9 @@
-//! `lisa session explain`: why Lisa says what it says.
+//! `lisa session explain`: explains a verdict.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     errors::At,
     names::Names,
@@ -25,7 +25,7 @@ impl SimplePluginCommand for Explain {
     }
 
     fn description(&self) -> &str {
-        "Explain why Lisa says what it says about a session."
+        "Explain a session's status: the rule that decided, and the evidence."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -38,7 +38,7 @@ impl SimplePluginCommand for Explain {
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
-            "See the state and whether anything speaks for it",
+            "Show the state, and whether there is evidence for it",
             "lisa session explain fix-login | {state: $in.state, proven: ($in.evidence_for | is-not-empty)}",
             Value::test_record(record! {
                 "state" => Value::test_string("awaiting_permission"),
@@ -56,7 +56,7 @@ impl SimplePluginCommand for Explain {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let named = Names::read(call, 0, input)?.one(call.head)?;
         let explanation = lisa.engine.explain(&SessionRequest { session: named.name }).at(named.span)?;
         Ok(convert::explanation(&explanation, call.head))

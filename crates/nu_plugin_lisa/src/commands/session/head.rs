@@ -1,4 +1,4 @@
-//! `lisa session`: the head of its commands.
+//! `lisa session`: shows help for its subcommands.
 
 use crate::{
     LisaPlugin,
@@ -18,12 +18,12 @@ impl SimplePluginCommand for Session {
     }
 
     fn description(&self) -> &str {
-        "Start, drive and look at sessions."
+        "Start, drive and inspect sessions."
     }
 
     fn extra_description(&self) -> &str {
-        "One agent in one tmux session is one session. It goes by its exact name; commands that only read also take a\n\
-         unique prefix or a tag."
+        "A session is one agent in one tmux session. Pass its exact name; commands that only read also accept a unique\n\
+         prefix or a tag."
     }
 
     fn signature(&self) -> Signature {

@@ -1,10 +1,10 @@
-//! `lisa session interrupt`: stopping turns.
+//! `lisa session interrupt`: stops turns.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
-    commands::each::each,
+    commands::each::each_session,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
@@ -25,7 +25,7 @@ impl SimplePluginCommand for Interrupt {
     }
 
     fn description(&self) -> &str {
-        "Stop the turn that each session works on; the agent stays."
+        "Stop the current turn of sessions; the agents keep running."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -39,12 +39,12 @@ impl SimplePluginCommand for Interrupt {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "A session that does not work has nothing to stop",
+                "A session that is not working has no turn to stop",
                 "lisa session interrupt docs | get done",
                 Value::test_list(vec![Value::test_string("not_working")]),
             ),
             example(
-                "Stop everything that works",
+                "Stop every session that is working",
                 "lisa session list --status in_progress | lisa session interrupt",
                 Value::test_list(vec![]),
             ),
@@ -60,8 +60,8 @@ impl SimplePluginCommand for Interrupt {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
-        each(
+        let lisa = CommandContext::open(interface, call)?;
+        each_session(
             &lisa,
             Names::read(call, 0, input)?,
             |named| {

@@ -1,10 +1,10 @@
-//! `lisa session kill`: ending sessions.
+//! `lisa session kill`: ends sessions.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
-    commands::each::each,
+    commands::each::each_session,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
@@ -25,7 +25,7 @@ impl SimplePluginCommand for Kill {
     }
 
     fn description(&self) -> &str {
-        "End sessions: the agent, its processes, and the sessions it started."
+        "End sessions: each agent, its processes, and the sessions it started."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -35,7 +35,7 @@ impl SimplePluginCommand for Kill {
     fn signature(&self) -> Signature {
         lisa("lisa session kill").names(types::table(types::action())).switch(
             "force",
-            "End the agent at once instead of letting it end by itself first.",
+            "Kill the agent at once instead of letting it exit by itself first.",
             Some('f'),
         )
     }
@@ -51,7 +51,7 @@ impl SimplePluginCommand for Kill {
                 })]),
             ),
             example(
-                "End what is finished",
+                "End what has completed",
                 "lisa session list --status completed | lisa session kill",
                 Value::test_list(vec![]),
             ),
@@ -67,9 +67,9 @@ impl SimplePluginCommand for Kill {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let force = call.has_flag("force")?;
-        each(
+        each_session(
             &lisa,
             Names::read(call, 0, input)?,
             |named| {

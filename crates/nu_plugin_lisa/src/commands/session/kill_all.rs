@@ -1,9 +1,9 @@
-//! `lisa session kill-all`: ending many sessions.
+//! `lisa session kill-all`: ends many sessions.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
@@ -36,13 +36,13 @@ impl SimplePluginCommand for KillAll {
             .named(
                 "project",
                 SyntaxShape::String,
-                "Only those of this project: its name, its hash, or a folder in it.",
+                "Only sessions of this project: its name, its hash, or a directory in it.",
                 Some('p'),
             )
-            .named("agent", SyntaxShape::String, "Only those of this agent.", Some('a'))
+            .named("agent", SyntaxShape::String, "Only sessions of this agent.", Some('a'))
             .switch(
                 "force",
-                "End the agents at once instead of letting them end by themselves first.",
+                "Kill the agents at once instead of letting them exit by themselves first.",
                 Some('f'),
             )
             .input_output_type(Type::Nothing, types::table(types::action()))
@@ -65,10 +65,10 @@ impl SimplePluginCommand for KillAll {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let project: Option<String> = call.get_flag("project")?;
         let request = KillAllRequest {
-            project: project.map(|project| lisa.project(project)),
+            project: project.map(|project| lisa.absolute_project(project)),
             agent: call.get_flag("agent")?,
             force: call.has_flag("force")?,
         };

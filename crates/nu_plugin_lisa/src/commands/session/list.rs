@@ -1,15 +1,15 @@
-//! `lisa session list`: the sessions there are.
+//! `lisa session list`: lists sessions.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{At, invalid},
+    errors::{At, invalid_argument},
     signature::{STATUSES, choice, example, lisa},
     types,
 };
-use lisa_engine::{api::ListRequest, words::Status};
+use lisa_engine::api::{ListRequest, words::Status};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Spanned, SyntaxShape, Type, Value, record};
 
@@ -33,22 +33,22 @@ impl SimplePluginCommand for List {
 
     fn signature(&self) -> Signature {
         lisa("lisa session list")
-            .named("agent", SyntaxShape::String, "Only those of this agent.", Some('a'))
-            .param(choice("status", Some('s'), STATUSES, "Only those with this status."))
+            .named("agent", SyntaxShape::String, "Only sessions of this agent.", Some('a'))
+            .param(choice("status", Some('s'), STATUSES, "Only sessions with this status."))
             .named(
                 "project",
                 SyntaxShape::String,
-                "Only those of this project: its name, its hash, or a folder in it.",
+                "Only sessions of this project: its name, its hash, or a directory in it.",
                 Some('p'),
             )
-            .switch("all", "Those of every project, whatever the setting `project` says.", Some('A'))
+            .switch("all", "Sessions of all projects (overrides the setting `project`).", Some('A'))
             .input_output_type(Type::Nothing, types::table(types::row()))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "See who waits for an answer",
+                "Show who waits for an answer",
                 "lisa session list | where prompt != null | get name",
                 Value::test_list(vec![Value::test_string("fix-login")]),
             ),
@@ -61,7 +61,7 @@ impl SimplePluginCommand for List {
                 })]),
             ),
             example(
-                "See what has been idle for long",
+                "Show what has been idle for a long time",
                 "lisa session list | where idle > 5min",
                 Value::test_list(vec![]),
             ),
@@ -77,11 +77,11 @@ impl SimplePluginCommand for List {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let request = ListRequest {
             status: status(call)?,
             agent: call.get_flag("agent")?,
-            project: lisa.settings.project(call)?.map(|project| lisa.project(project)),
+            project: lisa.settings.project(call)?.map(|project| lisa.absolute_project(project)),
             ..ListRequest::default()
         };
         let sessions = lisa.engine.sessions(&request).at(call.head)?;
@@ -92,7 +92,7 @@ impl SimplePluginCommand for List {
 fn status(call: &EvaluatedCall) -> Result<Option<Status>, LabeledError> {
     let Some(given) = call.get_flag::<Spanned<String>>("status")? else { return Ok(None) };
     Status::parse(&given.item).map(Some).ok_or_else(|| {
-        let message = format!("there is no status `{}`", given.item);
-        invalid(message, format!("statuses: {}", STATUSES.join(", ")), given.span)
+        let message = format!("unknown status `{}`", given.item);
+        invalid_argument(message, format!("statuses: {}", STATUSES.join(", ")), given.span)
     })
 }

@@ -1,4 +1,4 @@
-//! Starting, driving and looking at sessions.
+//! Commands about sessions.
 
 mod answer;
 mod attach;

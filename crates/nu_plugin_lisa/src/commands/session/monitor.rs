@@ -1,22 +1,21 @@
-//! `lisa session monitor`: waiting for sessions.
+//! `lisa session monitor`: waits for sessions.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     errors::{At, labeled},
-    interrupt::{Interrupt, TICK},
-    names::{Named, Names, at_name},
+    interrupt::{Interrupt, POLL_INTERVAL},
+    names::{NamedSession, Names, at_name},
     signature::{OverNames, choice, example, lisa},
-    types,
-    until::Until,
+    types, until,
 };
 use lisa_engine::{
-    api::{Session, SessionRequest, WaitMode, WaitRequest, WatchRequest},
+    api::{Session, SessionRequest, Until, WaitMode, WaitRequest, WatchRequest, words::StateName},
     engine::{Engine, Watch},
     error::{Error, Kind},
-    words::StateName,
+    watch::holds,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall, PluginCommand};
 use nu_protocol::{
@@ -38,13 +37,13 @@ impl PluginCommand for Monitor {
     }
 
     fn description(&self) -> &str {
-        "Wait until sessions need you, or come to a status, a state or the end of a turn."
+        "Wait until sessions need you, or reach a status, a state or the end of a turn."
     }
 
     fn extra_description(&self) -> &str {
-        "Without names it is about all of your sessions. It waits without a limit unless --timeout or the setting\n\
-         `timeout` says how long; when the time is over it fails with lisa::timeout. --stream yields a row whenever a\n\
-         session comes to it, and simply ends when the time is over or every named session has ended."
+        "Without names, it waits for any of your sessions. Without --timeout or the setting `timeout`, it waits forever; on\n\
+         timeout it fails with lisa::timeout. With --stream, it yields a row whenever a session matches, and ends without\n\
+         an error on timeout or when all named sessions have ended."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -54,31 +53,32 @@ impl PluginCommand for Monitor {
     fn signature(&self) -> Signature {
         lisa("lisa session monitor")
             .names(types::table(types::session()))
-            .param(choice("until", Some('u'), Until::WORDS, "What to wait for; attention unless said."))
-            .named("turn", SyntaxShape::String, "With --until turn: the turn of a receipt.", None)
-            .switch("all", "Wait for all of them; the first is enough otherwise.", None)
-            .named("timeout", SyntaxShape::Duration, "How long to wait.", Some('t'))
-            .switch(
-                "stream",
-                "Yield a row whenever a session comes to it, instead of waiting once.",
-                Some('s'),
+            .param(choice("until", Some('u'), Until::WORDS, "What to wait for (default: attention)."))
+            .named(
+                "turn",
+                SyntaxShape::String,
+                "With --until turn: the turn to wait for, from a receipt.",
+                None,
             )
+            .switch("all", "Wait for all sessions (default: for the first that matches).", None)
+            .named("timeout", SyntaxShape::Duration, "Timeout (default: none).", Some('t'))
+            .switch("stream", "Yield a row whenever a session matches, instead of waiting once.", Some('s'))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "Wait until somebody is needed",
+                "Wait until a session needs you",
                 "lisa session monitor fix-login docs | get 0.attention",
                 Value::test_string("needs_you"),
             ),
             example(
-                "Wait for a while only",
+                "Wait with a timeout",
                 "try { lisa session monitor docs --until crashed --timeout 100ms } catch {|e| $e.details.code }",
                 Value::test_string("lisa::timeout"),
             ),
             example(
-                "Say who needs you as it happens",
+                "Print who needs you as it happens",
                 "lisa session monitor --stream | each {|row| $\"($row.name) is ($row.state)\" } | first 2",
                 Value::test_list(vec![
                     Value::test_string("docs is ready"),
@@ -97,14 +97,14 @@ impl PluginCommand for Monitor {
         call: &EvaluatedCall,
         input: PipelineData,
     ) -> Result<PipelineData, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let until = match call.get_flag::<Spanned<String>>("until")? {
-            Some(word) => Until::parse(&word.item, word.span)?,
+            Some(word) => until::parse(&word.item, word.span)?,
             None => Until::Attention,
         };
         let named = match Names::read(call, 0, &input.into_value(call.head)?)? {
-            Names::Unsaid => Vec::new(),
-            // An empty list is about no session at all, not about all of them.
+            Names::Missing => Vec::new(),
+            // An empty list means no sessions, not all sessions.
             Names::Given(named) if named.is_empty() => {
                 return Ok(PipelineData::value(Value::list(Vec::new(), call.head), None));
             }
@@ -130,18 +130,18 @@ impl PluginCommand for Monitor {
     }
 }
 
-/// The longest that one wait of the engine may take; a longer one is several, each taking up where the last ended.
+/// Maximum duration of one engine wait. Longer waits are split; each continues from the last cursor.
 const ONE_WAIT: Duration = Duration::from_secs(600);
 
 fn wait(
-    lisa: Lisa,
+    lisa: CommandContext,
     call: &EvaluatedCall,
-    named: &[Named],
+    named: &[NamedSession],
     mut request: WaitRequest,
     timeout: Option<Duration>,
 ) -> Result<Vec<Session>, LabeledError> {
-    let Lisa { engine, interrupt, head, .. } = lisa;
-    let interrupt = interrupt.for_long();
+    let CommandContext { engine, interrupt, head, .. } = lisa;
+    let interrupt = interrupt.with_liveness_check();
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -152,7 +152,7 @@ fn wait(
         if !response.timed_out {
             return Ok(response.sessions);
         }
-        if interrupt.raised() {
+        if interrupt.is_cancelled() {
             return Err(labeled(&Error::new(Kind::Cancelled, "interrupted", ""), head));
         }
         if left.is_some_and(|left| left <= ONE_WAIT) {
@@ -163,31 +163,31 @@ fn wait(
 }
 
 fn timed_out(request: &WaitRequest, timeout: Duration, head: Span) -> LabeledError {
-    let whom = match request.sessions.as_slice() {
+    let who = match request.sessions.as_slice() {
         [] => "no session".to_owned(),
         [only] => format!("session `{only}` has not"),
         many => format!("{} sessions have not", many.len()),
     };
-    let verb = if request.sessions.is_empty() { "has come" } else { "come" };
+    let verb = if request.sessions.is_empty() { "has reached" } else { "reached" };
     let what = request.until.as_deref().unwrap_or("attention");
-    let message = format!("{whom} {verb} to `{what}` within {}", said(timeout));
-    labeled(&Error::new(Kind::Timeout, message, "wait longer, or see `lisa session status`"), head)
+    let message = format!("{who} {verb} `{what}` within {}", format_duration(timeout));
+    labeled(&Error::new(Kind::Timeout, message, "use a longer timeout, or see `lisa session status`"), head)
 }
 
-/// A duration as Nushell writes it.
-fn said(duration: Duration) -> String {
+/// Formats a duration as Nushell does.
+fn format_duration(duration: Duration) -> String {
     let nanos = i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
     Value::duration(nanos, Span::unknown()).to_expanded_string("", &nu_protocol::Config::default())
 }
 
-/// Sessions as they come to what is waited for.
+/// Yields sessions as they match.
 struct Stream {
     engine: Engine,
     watch: Watch,
     until: Until,
-    /// Those that were named and have not ended; `None` where the stream is about all.
+    /// The named sessions that have not ended; `None` if the stream includes all sessions.
     alive: Option<Vec<String>>,
-    /// What was yielded last of each, so that one state is one row.
+    /// The last state yielded for each session, so that a state yields only one row.
     last: HashMap<String, (StateName, jiff::Timestamp)>,
     ready: VecDeque<Value>,
     end: Option<Instant>,
@@ -197,12 +197,12 @@ struct Stream {
 
 impl Stream {
     fn open(
-        lisa: Lisa,
-        named: &[Named],
+        lisa: CommandContext,
+        named: &[NamedSession],
         until: Until,
         timeout: Option<Duration>,
     ) -> Result<Self, LabeledError> {
-        // A prefix or a tag stands for one session from here on: events bring exact names.
+        // Resolve prefixes and tags to exact names, because events contain exact names.
         let exact: Vec<String> = named
             .iter()
             .map(|named| {
@@ -211,7 +211,7 @@ impl Stream {
                 Ok(session.name)
             })
             .collect::<Result<_, LabeledError>>()?;
-        // The journal first, then a look at each, so that nothing is lost between the two.
+        // Follow the journal before checking each session, so that no event between the two is lost.
         let request = WatchRequest { sessions: exact.clone(), ..WatchRequest::default() };
         let watch = lisa.engine.watch(&request).at(lisa.head)?;
         let names = if exact.is_empty() { lisa.engine.names().at(lisa.head)? } else { exact.clone() };
@@ -223,45 +223,54 @@ impl Stream {
             last: HashMap::new(),
             ready: VecDeque::new(),
             end: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
-            interrupt: lisa.interrupt.for_long(),
+            interrupt: lisa.interrupt.with_liveness_check(),
             span: lisa.head,
         };
         for name in names {
-            stream.look(name).at(lisa.head)?;
+            stream.check_session(name).at(lisa.head)?;
         }
         Ok(stream)
     }
 
-    /// Looks at a session and has it yielded if it is what is waited for and was not already.
-    fn look(&mut self, name: String) -> lisa_engine::error::Result<()> {
+    /// Checks a session, and queues a row if it matches and its state was not yielded before.
+    fn check_session(&mut self, name: String) -> lisa_engine::error::Result<()> {
         let session = match self.engine.status(&SessionRequest { session: name.clone() }) {
             Ok(session) => session,
-            // Killed and removed: there is nothing left to show.
+            // The session was killed and removed.
             Err(error) if error.kind() == Kind::SessionNotFound => {
-                self.ended(&name);
+                self.session_ended(&name);
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         let state = (session.state, session.since);
-        if self.until.shows(&session) && self.last.get(&name) != Some(&state) {
+        if self.shows(&session) && self.last.get(&name) != Some(&state) {
             self.ready.push_back(convert::session(&session, self.span));
+            self.last.insert(name, state);
         }
-        self.last.insert(name, state);
         if session.state == StateName::Exited {
-            self.ended(&session.name);
+            self.session_ended(&session.name);
         }
         Ok(())
     }
 
-    fn ended(&mut self, name: &str) {
+    /// Whether a session matches: it satisfies the wait or, with `--until turn`, is between two turns.
+    fn shows(&self, session: &Session) -> bool {
+        match self.until {
+            Until::Event => true,
+            Until::Turn => !matches!(session.state, StateName::Starting | StateName::Working),
+            until => holds(until, session),
+        }
+    }
+
+    fn session_ended(&mut self, name: &str) {
         if let Some(alive) = &mut self.alive {
             alive.retain(|other| other != name);
         }
     }
 
     fn over(&mut self) -> bool {
-        self.interrupt.raised()
+        self.interrupt.is_cancelled()
             || self.end.is_some_and(|end| end <= Instant::now())
             || self.alive.as_ref().is_some_and(Vec::is_empty)
     }
@@ -278,12 +287,12 @@ impl Iterator for Stream {
             if self.over() {
                 return None;
             }
-            let looked = match self.watch.next(TICK) {
-                Ok(Some(event)) => self.look(event.session),
+            let checked = match self.watch.next(POLL_INTERVAL) {
+                Ok(Some(event)) => self.check_session(event.session),
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             };
-            match looked {
+            match checked {
                 Ok(()) => {}
                 Err(error) if error.kind() == Kind::Cancelled => return None,
                 Err(error) => {

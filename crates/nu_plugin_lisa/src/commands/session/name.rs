@@ -1,10 +1,10 @@
-//! `lisa session name`: a unique name.
+//! `lisa session name`: generates a unique name.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
-    errors::about,
+    context::CommandContext,
+    errors::label_argument,
     signature::{example, lisa, mode},
 };
 use lisa_engine::api::NameRequest;
@@ -22,7 +22,7 @@ impl SimplePluginCommand for Name {
     }
 
     fn description(&self) -> &str {
-        "Make a unique session name without starting anything."
+        "Generate a unique session name without starting anything."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -31,16 +31,16 @@ impl SimplePluginCommand for Name {
 
     fn signature(&self) -> Signature {
         lisa("lisa session name")
-            .optional("agent", SyntaxShape::String, "The agent's profile; the setting `agent` unless said.")
+            .optional("agent", SyntaxShape::String, "The agent's profile (default: the setting `agent`).")
             .param(mode())
             .named("tag", SyntaxShape::String, "A label that becomes part of the name.", Some('t'))
-            .named("cwd", SyntaxShape::Directory, "The folder to work in.", Some('c'))
+            .named("cwd", SyntaxShape::Directory, "The working directory (default: this one).", Some('c'))
             .input_output_type(Type::Nothing, Type::String)
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![example(
-            "Make a name with a label",
+            "Generate a name with a label",
             "lisa session name demo --tag docs | str ends-with '-demo-interactive-docs'",
             Value::test_bool(true),
         )]
@@ -55,16 +55,16 @@ impl SimplePluginCommand for Name {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let agent = lisa.settings.agent(call.opt(0)?, call.head)?;
         let request = NameRequest {
             mode: lisa.settings.mode(call)?,
             tag: call.get_flag("tag")?,
-            cwd: lisa.settings.cwd(call)?.map(|folder| lisa.folder(&folder)),
+            cwd: lisa.settings.cwd(call)?.map(|path| lisa.absolute_path(&path)),
             agent: agent.item,
         };
         Ok(Value::string(
-            lisa.engine.name(&request).map_err(|error| about(&error, call, agent.span))?,
+            lisa.engine.name(&request).map_err(|error| label_argument(&error, call, agent.span))?,
             call.head,
         ))
     }

@@ -1,10 +1,10 @@
-//! `lisa session resume`: taking conversations up again.
+//! `lisa session resume`: resumes conversations.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
-    commands::each::each,
+    commands::each::each_session,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
@@ -25,7 +25,7 @@ impl SimplePluginCommand for Resume {
     }
 
     fn description(&self) -> &str {
-        "Take up the agent's own conversation again after it has ended."
+        "Resume an agent's own conversation after the agent has ended."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -35,19 +35,19 @@ impl SimplePluginCommand for Resume {
     fn signature(&self) -> Signature {
         lisa("lisa session resume")
             .names(types::table(types::action()))
-            .named("prompt", SyntaxShape::String, "A prompt to go on with.", Some('p'))
+            .named("prompt", SyntaxShape::String, "A prompt to continue with.", Some('p'))
             .named("wait", SyntaxShape::Duration, "How long to wait for the agent to be ready.", Some('w'))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "Go on with everything that crashed",
+                "Resume everything that crashed",
                 "lisa session list --status crashed | lisa session resume",
                 Value::test_list(vec![]),
             ),
             example(
-                "A session that still runs stays as it is",
+                "A session that is still running is left alone",
                 "lisa session resume docs --prompt 'go on' | get done",
                 Value::test_list(vec![Value::test_string("already_running")]),
             ),
@@ -63,10 +63,10 @@ impl SimplePluginCommand for Resume {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?.for_long();
+        let lisa = CommandContext::open(interface, call)?.with_liveness_check();
         let prompt: Option<String> = call.get_flag("prompt")?;
         let wait_ready_s = lisa.settings.wait_s(call)?;
-        each(
+        each_session(
             &lisa,
             Names::read(call, 0, input)?,
             |named| {

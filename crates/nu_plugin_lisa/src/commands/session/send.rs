@@ -1,11 +1,11 @@
-//! `lisa session send`: a prompt or keys for a session.
+//! `lisa session send`: sends a prompt or keys to a session.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{about, interrupted, invalid},
+    errors::{interrupted, invalid_argument, label_argument},
     signature::{example, inputs_to, lisa},
     types,
 };
@@ -25,12 +25,12 @@ impl SimplePluginCommand for Send {
     }
 
     fn description(&self) -> &str {
-        "Send a prompt or keys to a session, and prove that they arrived."
+        "Send a prompt or keys to a session, and check that they arrived."
     }
 
     fn extra_description(&self) -> &str {
-        "Nothing is typed blindly. A send is refused, and says why and what to do instead, when a prompt is open, the\n\
-         agent works (unless --queue), somebody's draft stands in the input box, or the agent is gone."
+        "Nothing is typed blindly. A send is refused if a prompt is open, the agent is working (unless --queue), somebody's\n\
+         draft is in the input box, or the agent has exited. The result says why, and what to do instead."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -40,24 +40,24 @@ impl SimplePluginCommand for Send {
     fn signature(&self) -> Signature {
         lisa("lisa session send")
             .required("name", SyntaxShape::String, "The session's exact name.")
-            .optional("text", SyntaxShape::String, "The prompt; piped input unless said.")
+            .optional("text", SyntaxShape::String, "The prompt (default: piped input).")
             .named(
                 "keys",
                 SyntaxShape::List(Box::new(SyntaxShape::String)),
-                "Instead of text: keys such as [Escape C-c].",
+                "Keys to press instead of text, such as [Escape C-c].",
                 Some('k'),
             )
             .switch(
                 "queue",
-                "Send to a working agent too; it takes the prompt up when its turn is over.",
+                "Also send to a working agent, which starts the prompt after its current turn.",
                 Some('q'),
             )
-            .switch("replace-draft", "Replace what somebody has typed but not sent.", None)
-            .switch("force", "Press keys even while a dialog is open. Never applies to text.", Some('f'))
+            .switch("replace-draft", "Replace a draft in the input box.", None)
+            .switch("force", "Press keys even if a dialog is open. Never applies to text.", Some('f'))
             .named(
                 "wait",
                 SyntaxShape::Duration,
-                "How long to wait for an agent that is still starting.",
+                "How long to wait for an agent that is still starting (default: 30sec).",
                 Some('w'),
             )
             .input_output_types(inputs_to([Type::String], types::record(types::sent())))
@@ -66,7 +66,7 @@ impl SimplePluginCommand for Send {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "Ask for something",
+                "Send a prompt",
                 "lisa session send docs '!say Thanks.' | get delivered",
                 Value::test_string("submitted"),
             ),
@@ -92,7 +92,7 @@ impl SimplePluginCommand for Send {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?.for_long();
+        let lisa = CommandContext::open(interface, call)?.with_liveness_check();
         let name: Spanned<String> = call.req(0)?;
         let piped = input.as_str().ok().map(str::to_owned);
         let request = SendRequest {
@@ -105,14 +105,14 @@ impl SimplePluginCommand for Send {
             session: name.item,
         };
         if request.text.is_none() && request.keys.is_empty() {
-            return Err(invalid(
+            return Err(invalid_argument(
                 "there is nothing to send",
-                "give a text, pipe one in, or use --keys",
+                "pass a text, pipe one in, or use --keys",
                 call.head,
             ));
         }
-        let response = lisa.engine.send(&request).map_err(|error| about(&error, call, name.span))?;
-        if lisa.interrupt.raised() && response.receipt.delivered == Delivery::Refused {
+        let response = lisa.engine.send(&request).map_err(|error| label_argument(&error, call, name.span))?;
+        if lisa.interrupt.is_cancelled() && response.receipt.delivered == Delivery::Refused {
             return Err(interrupted(call.head).with_help("nothing was sent"));
         }
         Ok(convert::sent(&response, call.head))

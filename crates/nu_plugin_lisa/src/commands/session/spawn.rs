@@ -1,11 +1,11 @@
-//! `lisa session spawn`: starting an agent.
+//! `lisa session spawn`: starts an agent.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
-    errors::{about, interrupted, invalid},
+    errors::{interrupted, invalid_argument, label_argument},
     signature::{example, inputs_to, lisa, mode},
     types,
 };
@@ -25,12 +25,12 @@ impl SimplePluginCommand for Spawn {
     }
 
     fn description(&self) -> &str {
-        "Start an agent in a session of its own."
+        "Start an agent in its own session."
     }
 
     fn extra_description(&self) -> &str {
-        "Arguments and flags that are not Lisa's own go to the agent as they are. A flag that switches the agent's\n\
-         safety off is refused unless --dangerous says that it is meant."
+        "Arguments and flags that Lisa doesn't know are passed to the agent unchanged. A flag that disables the agent's\n\
+         safety checks is rejected without --dangerous."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -40,26 +40,40 @@ impl SimplePluginCommand for Spawn {
     fn signature(&self) -> Signature {
         let text = || SyntaxShape::String;
         lisa("lisa session spawn")
-            .optional("agent", text(), "The agent's profile; the setting `agent` unless said.")
-            .rest("args", text(), "Further arguments for the agent, as they are. For `generic`: the command.")
+            .optional("agent", text(), "The agent's profile (default: the setting `agent`).")
+            .rest(
+                "args",
+                text(),
+                "Arguments for the agent, passed through unchanged. For `generic`: the command.",
+            )
             .allows_unknown_args()
-            .named("prompt", text(), "What to ask of it; piped input unless said.", Some('p'))
-            .named("name", text(), "A name of your own; a unique one is made unless said.", Some('n'))
-            .named("tag", text(), "A label that becomes part of a made name.", Some('t'))
-            .named("cwd", SyntaxShape::Directory, "The folder to work in; this one unless said.", Some('c'))
+            .named("prompt", text(), "The prompt (default: piped input).", Some('p'))
+            .named("name", text(), "The session's name (default: a generated one).", Some('n'))
+            .named("tag", text(), "A label, also part of a generated name.", Some('t'))
+            .named("cwd", SyntaxShape::Directory, "The working directory (default: this one).", Some('c'))
             .param(mode())
-            .named("model", text(), "The model, in the agent's own words.", None)
-            .named("env", SyntaxShape::Record([].into()), "Further environment for the agent.", Some('e'))
+            .named("model", text(), "The model, as the agent names it.", None)
+            .named(
+                "env",
+                SyntaxShape::Record([].into()),
+                "Additional environment variables for the agent.",
+                Some('e'),
+            )
             .named(
                 "policy",
                 SyntaxShape::Record([].into()),
-                "What to decide without asking: {allow: [Read], deny: []}.",
+                "Permissions to allow or deny without asking: {allow: [Read], deny: []}.",
                 None,
             )
-            .named("size", text(), "Columns and rows of its terminal, such as 220x60.", None)
-            .switch("trust", "Answer yes to a dialog that asks to trust the folder.", None)
-            .switch("dangerous", "Allow flags that switch the agent's safety off.", None)
-            .named("wait", SyntaxShape::Duration, "How long to wait until it is ready or blocked.", Some('w'))
+            .named("size", text(), "Size of its terminal in columns and rows, such as 220x60.", None)
+            .switch("trust", "Answer yes to a dialog that asks whether to trust the directory.", None)
+            .switch("dangerous", "Allow flags that disable the agent's safety checks.", None)
+            .named(
+                "wait",
+                SyntaxShape::Duration,
+                "How long to wait for it to be ready or blocked.",
+                Some('w'),
+            )
             .input_output_types(inputs_to([Type::String], types::record(types::spawned())))
     }
 
@@ -71,7 +85,7 @@ impl SimplePluginCommand for Spawn {
                 Value::test_string("tests"),
             ),
             example(
-                "Run one prompt to completion, and wait for it",
+                "Run one prompt to completion and wait for it",
                 "lisa session spawn demo --mode exec --prompt '!say Done.' | lisa session monitor --until completed | get status",
                 Value::test_list(vec![Value::test_string("completed")]),
             ),
@@ -92,12 +106,12 @@ impl SimplePluginCommand for Spawn {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?.for_long();
+        let lisa = CommandContext::open(interface, call)?.with_liveness_check();
         let agent = lisa.settings.agent(call.opt(0)?, call.head)?;
         let piped = input.as_str().ok().map(str::to_owned);
         let request = SpawnRequest {
             prompt: call.get_flag("prompt")?.or(piped),
-            cwd: lisa.settings.cwd(call)?.map(|folder| lisa.folder(&folder)),
+            cwd: lisa.settings.cwd(call)?.map(|path| lisa.absolute_path(&path)),
             name: call.get_flag("name")?,
             tag: call.get_flag("tag")?,
             mode: lisa.settings.mode(call)?,
@@ -111,14 +125,17 @@ impl SimplePluginCommand for Spawn {
             wait_ready_s: lisa.settings.wait_s(call)?,
             agent: agent.item,
         };
-        let response = lisa.engine.spawn(&request).map_err(|error| about(&error, call, agent.span))?;
-        if lisa.interrupt.raised() {
+        let response =
+            lisa.engine.spawn(&request).map_err(|error| label_argument(&error, call, agent.span))?;
+        if lisa.interrupt.is_cancelled() {
             let name = &response.session.name;
             let prompt = match &response.receipt {
                 Some(receipt) if receipt.delivered == Delivery::Refused => ", and its prompt was not sent",
                 _ => "",
             };
-            return Err(interrupted(call.head).with_help(format!("`{name}` was started and stays{prompt}")));
+            return Err(
+                interrupted(call.head).with_help(format!("`{name}` was started and keeps running{prompt}"))
+            );
         }
         Ok(convert::spawned(&response, call.head))
     }
@@ -131,7 +148,11 @@ fn env(call: &EvaluatedCall) -> Result<BTreeMap<String, String>, LabeledError> {
         .map(|(name, value)| {
             let span = value.span();
             let text = value.coerce_into_string().map_err(|_| {
-                invalid(format!("the variable `{name}` is no text"), "environment variables are texts", span)
+                invalid_argument(
+                    format!("the variable `{name}` is not a string"),
+                    "environment variables must be strings",
+                    span,
+                )
             })?;
             Ok((name, text))
         })
@@ -151,8 +172,8 @@ fn policy(call: &EvaluatedCall) -> Result<Option<PermissionPolicy>, LabeledError
     let span = value.span();
     let known = ["allow", "deny"];
     if let Some(unknown) = value.as_record()?.columns().find(|name| !known.contains(&name.as_str())) {
-        let message = format!("a policy has no `{unknown}`");
-        return Err(invalid(message, "a policy is {allow: [Read], deny: ['Bash(rm *)']}", span));
+        let message = format!("unknown field `{unknown}` in the policy");
+        return Err(invalid_argument(message, "a policy is {allow: [Read], deny: ['Bash(rm *)']}", span));
     }
     let Policy { allow, deny } = Policy::from_value(value)?;
     Ok(Some(PermissionPolicy { allow, deny }))
@@ -165,9 +186,9 @@ fn size(call: &EvaluatedCall) -> Result<Option<Size>, LabeledError> {
         .split_once('x')
         .and_then(|(columns, rows)| Some(Size { columns: columns.parse().ok()?, rows: rows.parse().ok()? }));
     parsed.map(Some).ok_or_else(|| {
-        invalid(
-            format!("`{}` is no size of a terminal", given.item),
-            "columns x rows, such as 220x60",
+        invalid_argument(
+            format!("invalid terminal size `{}`", given.item),
+            "pass columns x rows, such as 220x60",
             given.span,
         )
     })
@@ -192,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_values_become_text() {
+    fn environment_values_become_strings() {
         let call = with("env", Value::test_record(record! { "N" => Value::test_int(1) }));
         assert_eq!(env(&call).unwrap(), BTreeMap::from([("N".to_owned(), "1".to_owned())]));
         let call = with("env", Value::test_record(record! { "N" => Value::test_list(vec![]) }));
@@ -200,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_policy_is_an_error() {
+    fn an_unknown_policy_field_is_an_error() {
         let list = || Value::test_list(vec![Value::test_string("Read")]);
         let call = with("policy", Value::test_record(record! { "allow" => list() }));
         assert_eq!(policy(&call).unwrap().unwrap().allow, ["Read"]);

@@ -1,9 +1,9 @@
-//! `lisa session status`: what sessions are doing.
+//! `lisa session status`: shows what sessions are doing.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
     complete::{Arg, Source, completes},
+    context::CommandContext,
     convert,
     errors::At,
     names::Names,
@@ -25,7 +25,7 @@ impl SimplePluginCommand for Status {
     }
 
     fn description(&self) -> &str {
-        "Say what sessions are doing, with prompts, usage and every signal."
+        "Show what sessions are doing, with prompts, usage and all signals."
     }
 
     fn search_terms(&self) -> Vec<&str> {
@@ -39,12 +39,12 @@ impl SimplePluginCommand for Status {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "See what a session is blocked on",
+                "Show what a session is blocked on",
                 "lisa session status fix-login | get prompt.command",
                 Value::test_list(vec![Value::test_string("rm -rf build")]),
             ),
             example(
-                "See what could not be read",
+                "Show which signals could not be read",
                 "lisa session list | lisa session status | get failed_signals | flatten",
                 Value::test_list(vec![]),
             ),
@@ -60,7 +60,7 @@ impl SimplePluginCommand for Status {
         call: &EvaluatedCall,
         input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let sessions = Names::read(call, 0, input)?.required(call.head)?.into_iter().map(|named| {
             let session = lisa.engine.look(&SessionRequest { session: named.name }).at(named.span)?;
             Ok(convert::session(&session, call.head))

@@ -1,8 +1,8 @@
-//! `lisa session tree`: who started whom.
+//! `lisa session tree`: shows which session started which.
 
 use crate::{
     LisaPlugin,
-    caller::Lisa,
+    context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
@@ -36,12 +36,12 @@ impl SimplePluginCommand for Tree {
     fn examples(&self) -> Vec<Example<'_>> {
         vec![
             example(
-                "See which sessions nobody else started",
+                "Show the sessions that no other session started",
                 "lisa session tree | get name | sort",
                 Value::test_list(vec![Value::test_string("docs"), Value::test_string("fix-login")]),
             ),
             example(
-                "See the whole tree at once",
+                "Show the whole tree",
                 "lisa session tree | table --expand | str contains 'fix-login'",
                 Value::test_bool(true),
             ),
@@ -55,7 +55,7 @@ impl SimplePluginCommand for Tree {
         call: &EvaluatedCall,
         _input: &Value,
     ) -> Result<Value, LabeledError> {
-        let lisa = Lisa::open(interface, call)?;
+        let lisa = CommandContext::open(interface, call)?;
         let roots = lisa.engine.tree().at(call.head)?;
         Ok(convert::list(&roots, call.head, convert::tree))
     }

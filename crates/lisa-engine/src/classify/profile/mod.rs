@@ -1,0 +1,210 @@
+//! Agents as data: one TOML file per agent, compiled in or the user's own.
+//!
+//! A profile says how to read what one agent publishes: its title, its state file, its events, the structure of its
+//! screen. No code knows an agent by name. Every pattern has examples that it must and must not match, checked when
+//! the profile is loaded. So a bad edit is an error at the start, not a wrong verdict later.
+
+mod catalog;
+mod event;
+pub mod launch;
+mod pattern;
+mod screen;
+
+#[cfg(feature = "fuzz")]
+pub(crate) use catalog::parse;
+pub use catalog::{FALLBACK, ProfileError, Profiles};
+pub use event::{AskKind, EventRule, Meaning, Stream, Take, Want, lookup};
+pub(crate) use event::{all_hold, number_at, text_at};
+pub use pattern::{Pattern, Rx};
+pub use screen::{
+    Colour, DialogRule, Dialogs, EffectRule, Hint, InputShape, Names, OptionStyle, Region, Screen, Sign,
+    SignSays, TodoShape,
+};
+
+use crate::api::words::{ErrorKind, PromptKind};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Everything that Lisa knows about one kind of agent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its id, as in `spawn_session(agent = …)`.
+    pub id: String,
+    /// The agent's display name.
+    pub title: String,
+    /// The agent versions of the recordings that this profile is tested with.
+    #[serde(default)]
+    pub recorded_with: Vec<String>,
+    /// How to start it.
+    pub launch: Option<launch::Launch>,
+    /// How to recognize its process.
+    #[serde(default)]
+    pub process: Process,
+    /// The meaning of its terminal title.
+    #[serde(default)]
+    pub terminal_title: TerminalTitle,
+    /// The meaning of its own state file.
+    pub native: Option<Native>,
+    /// The meaning of its hook events.
+    #[serde(default)]
+    pub hooks: Stream,
+    /// The meaning of its notifications.
+    #[serde(default)]
+    pub notify: Stream,
+    /// The meaning of its transcript's lines.
+    #[serde(default)]
+    pub transcript: Stream,
+    /// The structure of its screen.
+    #[serde(default)]
+    pub screen: Screen,
+    /// How to recognize and read its dialogs.
+    #[serde(default)]
+    pub dialog: Dialogs,
+    /// Which words in an error message mean which kind of failure; the first match wins.
+    #[serde(default)]
+    pub errors: Vec<ErrorRule>,
+    /// Which keys to press.
+    #[serde(default)]
+    pub keys: Keys,
+}
+
+impl Profile {
+    /// The kind of failure for an error message.
+    pub fn error_kind(&self, words: &str) -> ErrorKind {
+        self.errors.iter().find(|rule| rule.pattern.is_match(words)).map_or(ErrorKind::Api, |rule| rule.kind)
+    }
+}
+
+/// How to recognize an agent's process.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Process {
+    /// Names of its program. Arguments never count: `grep claude` isn't the agent.
+    pub names: Vec<String>,
+    /// Arguments of its exec mode.
+    pub exec_args: Vec<String>,
+}
+
+/// The meaning of the terminal title. Patterns are anchored at the start, since the rest may be the model's own words.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TerminalTitle {
+    /// The meaning of any other title, once it differs from the one before the agent set its own.
+    #[serde(rename = "else")]
+    pub otherwise: Option<TitleSays>,
+    /// Titles and their meaning; the first match wins.
+    pub on: Vec<TitleRule>,
+}
+
+/// One kind of title.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TitleRule {
+    /// What it means.
+    pub says: TitleSays,
+    /// How it starts.
+    pub pattern: Pattern,
+}
+
+/// What a title can mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TitleSays {
+    /// A turn is running.
+    Working,
+    /// No turn is running, or a dialog is open.
+    Idle,
+    /// A prompt is open.
+    Asking,
+    /// Nothing.
+    Nothing,
+}
+
+/// The agent's own state file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Native {
+    /// The meaning of its values; the first match wins.
+    pub on: Vec<NativeRule>,
+}
+
+/// One value of the state file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NativeRule {
+    /// Fields (JSON pointers) with their required values.
+    pub when: BTreeMap<String, Want>,
+    /// The meaning.
+    pub says: NativeSays,
+    /// The kind of the open prompt, if `says` is `asking` and the file tells.
+    pub asks: Option<AskKind>,
+}
+
+/// What a state file can mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NativeSays {
+    /// A turn is running.
+    Working,
+    /// No turn is running.
+    Idle,
+    /// No turn is running, but background work is.
+    Background,
+    /// A prompt is open.
+    Asking,
+}
+
+/// Words in an error message.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorRule {
+    /// The kind of failure that they mean.
+    pub kind: ErrorKind,
+    /// The words.
+    pub pattern: Pattern,
+}
+
+/// Which keys to press.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Keys {
+    /// How to choose an option of a dialog.
+    pub choose: OptionStyle,
+    /// How to choose an option in dialogs of one kind, if that differs.
+    pub choose_in: BTreeMap<PromptKind, OptionStyle>,
+    /// The key that interrupts a turn.
+    pub interrupt: String,
+    /// The key that closes a dialog without an answer.
+    pub dismiss: String,
+    /// The key that clears the input box.
+    pub clear: String,
+    /// A text with this ending turns the following Enter into a line break. Lisa appends a space to such a text.
+    pub continues: Option<String>,
+    /// A text with this start is run by the agent as a shell command, without permission. Lisa doesn't send such a
+    /// text as a prompt.
+    pub shell: Option<String>,
+    /// Text that is a command of the agent itself and starts no turn.
+    pub command: Option<Pattern>,
+    /// How long to wait between pasted text and Enter, in milliseconds.
+    pub enter_delay_ms: u64,
+    /// How long an Enter may take to have an effect, in milliseconds.
+    pub submit_timeout_ms: u64,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self {
+            choose: OptionStyle::Digit,
+            choose_in: BTreeMap::new(),
+            interrupt: "Escape".to_owned(),
+            dismiss: "Escape".to_owned(),
+            clear: "C-u".to_owned(),
+            continues: None,
+            shell: None,
+            command: None,
+            enter_delay_ms: 100,
+            submit_timeout_ms: 5_000,
+        }
+    }
+}

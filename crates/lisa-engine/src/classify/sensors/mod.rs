@@ -1,0 +1,118 @@
+//! Sensors: small pure functions, one per signal, that turn one look into evidence.
+//!
+//! A new signal is one file and one line in [`SENSORS`]. Sensors read no file, clock or environment, and decide
+//! nothing. They say what one source claims, and quote it.
+
+mod done_file;
+mod events;
+pub(crate) mod exec_marker;
+mod input;
+mod native;
+mod pane;
+pub(crate) mod process;
+mod screen_dialog;
+mod screen_turn;
+mod sent;
+mod timing;
+mod title;
+pub(crate) mod todos;
+mod unreadable;
+
+pub(crate) use timing::OUTPUT_STALE_MS;
+pub use todos::Todos;
+
+use crate::api::words::Prompt;
+use crate::classify::evidence::{Claim, Evidence, Source};
+use crate::classify::memory::Memory;
+use crate::classify::observation::{At, Observation, Pane};
+use crate::classify::profile::{NativeRule, Profile, TitleSays, all_hold};
+use crate::classify::prompt;
+use crate::classify::screen::{Found, Layout};
+
+/// One sensor: its name and its function.
+pub type Sensor = (&'static str, fn(&Look<'_>) -> Vec<Evidence>);
+
+/// Every sensor, strongest source first.
+pub const SENSORS: &[Sensor] = &[
+    ("pane", pane::sense),
+    ("process", process::sense),
+    ("done_file", done_file::sense),
+    ("exec_marker", exec_marker::sense),
+    ("title", title::sense),
+    ("native", native::sense),
+    ("hooks", events::hooks),
+    ("notify", events::notify),
+    ("transcript", events::transcript),
+    ("screen_dialog", screen_dialog::sense),
+    ("screen_turn", screen_turn::sense),
+    ("input", input::sense),
+    ("sent", sent::sense),
+    ("timing", timing::sense),
+    ("unreadable", unreadable::sense),
+];
+
+/// One look, with everything that several sensors need, computed once.
+pub struct Look<'a> {
+    /// The agent's profile.
+    pub profile: &'a Profile,
+    /// The memory, already updated with the lines of this look.
+    pub memory: &'a Memory,
+    /// What was observed.
+    pub obs: &'a Observation,
+    /// The parsed screen.
+    pub layout: Option<Layout<'a>>,
+    /// The signs found on it.
+    pub signs: Vec<Found<'a>>,
+    /// The dialog on it.
+    pub dialog: Option<Prompt>,
+}
+
+impl<'a> Look<'a> {
+    /// Computes what several sensors need.
+    pub fn new(profile: &'a Profile, memory: &'a Memory, obs: &'a Observation) -> Self {
+        let pane = obs.pane.seen();
+        let ansi = obs.screen_ansi.seen().map(|text| &**text);
+        let layout = obs.screen.seen().map(|text| Layout::read(&profile.screen, text, ansi, pane));
+        let signs = layout.as_ref().map(|layout| layout.signs(&profile.screen)).unwrap_or_default();
+        let dialog = layout.as_ref().and_then(|layout| prompt::read(profile, layout, pane));
+        Self { profile, memory, obs, layout, signs, dialog }
+    }
+
+    /// The time of the look.
+    pub const fn now(&self) -> At {
+        self.obs.at
+    }
+
+    /// The pane, if it could be read.
+    pub fn pane(&self) -> Option<&Pane> {
+        self.obs.pane.seen()
+    }
+
+    /// Evidence from a live channel; its age counts from when it was first seen without a break.
+    fn standing(&self, source: Source, claim: Claim, quote: &str) -> Evidence {
+        let since = self.memory.standing_since(source, claim.kind(), self.now());
+        Evidence::new(source, since, claim, quote)
+    }
+
+    /// The meaning of the title.
+    pub fn title_says(&self) -> Option<TitleSays> {
+        let title = self.pane()?.title.as_str();
+        let titles = &self.profile.terminal_title;
+        if let Some(rule) = titles.on.iter().find(|rule| rule.pattern.is_match(title)) {
+            return Some(rule.says);
+        }
+        let own = !title.is_empty() && self.memory.first_title.as_deref().is_some_and(|first| first != title);
+        titles.otherwise.filter(|_| own)
+    }
+
+    /// The meaning of the state file.
+    pub fn native_says(&self) -> Option<&NativeRule> {
+        let file = self.obs.native.seen()?;
+        self.profile.native.as_ref()?.on.iter().find(|rule| all_hold(&rule.when, file))
+    }
+}
+
+/// Runs all sensors on one look.
+pub fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    SENSORS.iter().flat_map(|(_, sensor)| sensor(look)).collect()
+}

@@ -1,0 +1,30 @@
+//! What the structure of the screen says about the turn: a spinner in its place, or the line that ends a turn.
+
+use super::Look;
+use crate::api::words::{Activity, Failure};
+use crate::classify::evidence::{Claim, Evidence, Source};
+use crate::classify::profile::SignSays;
+
+pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if look.pane().is_some_and(|pane| pane.dead) {
+        return Vec::new();
+    }
+    let claims = look.signs.iter().map(|found| {
+        let claim = match found.sign.says {
+            SignSays::Working => {
+                Claim::Working { activity: found.sign.activity.unwrap_or(Activity::Thinking), tool: None }
+            }
+            SignSays::TurnOver => Claim::TurnOver { background: false },
+            SignSays::Background => Claim::TurnOver { background: true },
+            SignSays::Interrupted => Claim::Interrupted,
+            SignSays::Ready => Claim::Up,
+            SignSays::Failed => {
+                let message = found.message.clone().unwrap_or_else(|| found.line.trim().to_owned());
+                let kind = look.profile.error_kind(&message);
+                Claim::Failed { failure: Failure { kind, recoverable: kind.recoverable(), message } }
+            }
+        };
+        look.standing(Source::Screen, claim, found.line.trim())
+    });
+    claims.collect()
+}

@@ -1,0 +1,168 @@
+//! Packages from npm, each in a directory of its own below `target/tools`.
+
+use super::{Npm, Ready, stamp, version_in};
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    progress::Progress,
+    run::{self, Event},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Makes sure that a package's native program is there, and that it is the version that was asked for.
+pub(super) fn ensure(context: &Context, name: &'static str, package: &Npm, latest: bool) -> Result<Ready> {
+    let id = fill(package.package);
+    let wanted = if latest { newest(&id)? } else { package.version.to_owned() };
+    let find = |folder: &Path| locate(folder, package.program);
+    stamp::once(context, name, &folder_name(&id, &wanted), find, |folder| {
+        install(context, folder, name, &format!("{id}@{wanted}"), package.size, &["--ignore-scripts"])?;
+        let program = find(folder).ok_or_else(|| {
+            Failure::new(format!("{id} {wanted} brings no program for {}", platform()))
+                .hint(format!("install {name} {wanted} by hand and put it on PATH"))
+        })?;
+        let version = ask_version(&program, folder)?;
+        if version != wanted && !version.starts_with(&format!("{wanted}.")) {
+            return Err(Failure::new(format!("npm brought {name} {version} where {wanted} was asked for")));
+        }
+        Ok(version)
+    })
+}
+
+/// Makes sure that a package is there that runs on node.
+pub(super) fn ensure_script(context: &Context, name: &'static str, package: &Npm) -> Result<Ready> {
+    let directory = folder_name(package.package, package.version);
+    let find = |folder: &Path| locate(folder, package.program);
+    stamp::once(context, name, &directory, find, |folder| {
+        install(
+            context,
+            folder,
+            name,
+            &format!("{}@{}", package.package, package.version),
+            package.size,
+            &[],
+        )?;
+        Ok(package.version.to_owned())
+    })
+}
+
+fn install(
+    context: &Context,
+    folder: &Path,
+    name: &str,
+    package: &str,
+    size: &str,
+    flags: &[&str],
+) -> Result<()> {
+    let mut command = Command::new("npm");
+    command.arg("install").arg("--prefix").arg(folder);
+    command.args(["--no-audit", "--no-fund", "--loglevel=error"]).args(flags).arg(package);
+    command.current_dir(folder);
+    let mut progress =
+        Progress::start(context.terminal, format!("installing {name} (npm {package}, {size} on disk)"));
+    let mut said = Vec::new();
+    let status = run::watch(context, command, LIMIT, &mut |event| match event {
+        Event::Line(line) => said.push(line.to_owned()),
+        Event::Tick => progress.tick(),
+    })
+    .map_err(|failure| match failure {
+        Failure::Interrupted => failure,
+        other => {
+            other.hint("install Node.js with npm (Debian: apt-get install npm, macOS: brew install node)")
+        }
+    })?;
+    if status.success() {
+        progress.finish(&format!("installed {name} into {}", context.short(folder)));
+        return Ok(());
+    }
+    let reason = said.iter().find(|line| line.contains("npm error")).map_or("", String::as_str);
+    Err(Failure::new(format!("npm install {package} ended with {status}: {reason}"))
+        .hint("check that npm reaches its registry: `npm ping`"))
+}
+
+/// The newest version that npm has of a package.
+fn newest(package: &str) -> Result<String> {
+    let output = run::output(Command::new("npm").args(["view", package, "version", "--loglevel=error"]))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    version_in(&text).map(str::to_owned).ok_or_else(|| {
+        Failure::new(format!("npm does not say which version of {package} is the newest"))
+            .hint("check that npm reaches its registry: `npm ping`")
+    })
+}
+
+/// The version that a program gives for itself, asked with a home that is not the user's.
+fn ask_version(program: &Path, folder: &Path) -> Result<String> {
+    let home = folder.join("home");
+    fs::create_dir_all(&home).map_err(|error| Failure::io("create", &home, &error))?;
+    let output = run::output(Command::new(program).arg("--version").env("HOME", &home).current_dir(&home))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    version_in(&text).map(str::to_owned).ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Failure::new(format!("{} does not run: {} {}", program.display(), output.status, said.trim()))
+    })
+}
+
+/// `claude-code-2.1.197` for `@anthropic-ai/claude-code`.
+fn folder_name(package: &str, version: &str) -> String {
+    format!("{}-{version}", package.rsplit('/').next().unwrap_or(package))
+}
+
+fn locate(folder: &Path, pattern: &str) -> Option<PathBuf> {
+    let mut found = vec![folder.join("node_modules")];
+    for part in fill(pattern).split('/') {
+        found = match part {
+            "*" => found
+                .iter()
+                .filter_map(|dir| fs::read_dir(dir).ok())
+                .flatten()
+                .flatten()
+                .map(|e| e.path())
+                .collect(),
+            part => found.iter().map(|dir| dir.join(part)).collect(),
+        };
+    }
+    found.into_iter().find(|path| path.is_file())
+}
+
+fn fill(pattern: &str) -> String {
+    pattern.replace("{platform}", &platform())
+}
+
+/// This machine as npm packages name it.
+fn platform() -> String {
+    let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{system}-{machine}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_by_package_and_version() {
+        assert_eq!(folder_name("@anthropic-ai/claude-code", "2.1.197"), "claude-code-2.1.197");
+        assert_eq!(folder_name("nushell", "0.115.1"), "nushell-0.115.1");
+    }
+
+    #[test]
+    fn a_program_is_found_through_a_folder_of_any_name() {
+        let folder = std::env::temp_dir().join(format!("xtask-locate-{}", std::process::id()));
+        let program = folder.join("node_modules/pkg").join(platform()).join("some-triple/bin/tool");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::write(&program, "").unwrap();
+        assert_eq!(locate(&folder, "pkg/{platform}/*/bin/tool"), Some(program));
+        assert_eq!(locate(&folder, "pkg/{platform}/*/bin/other"), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,23 @@
+//! Packages from PyPI, each in a virtual environment of its own.
+
+use super::{Ready, stamp};
+use crate::{context::Context, failure::Result, run};
+use std::{path::Path, process::Command, time::Duration};
+
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// Makes sure that a package is there; the program is the Python that finds it.
+pub(super) fn ensure(context: &Context, name: &'static str, package: &str, version: &str) -> Result<Ready> {
+    let directory = format!("python-{package}-{version}");
+    let python = |folder: &Path| Some(folder.join("bin/python")).filter(|python| python.is_file());
+    stamp::once(context, name, &directory, python, |folder| {
+        let mut environment = Command::new("python3");
+        environment.args(["-m", "venv"]).arg(folder);
+        let doing = format!("installing {name} (PyPI {package} {version})");
+        run::through(context, environment, LIMIT, &doing)?;
+        let mut pip = Command::new(folder.join("bin/pip"));
+        pip.args(["install", "--quiet", &format!("{package}=={version}")]);
+        run::through(context, pip, LIMIT, &doing)?;
+        Ok(version.to_owned())
+    })
+}
