@@ -4,6 +4,7 @@
 //! with. Everything from npm and PyPI lives in the build directory, so that `cargo clean` removes it and nothing of the
 //! user's own installation is touched.
 
+mod download;
 mod npm;
 mod python;
 mod stamp;

@@ -1,25 +1,24 @@
 //! Packages from npm, each in a directory of its own below `target/tools`.
 
-use super::{Npm, Ready, stamp, version_in};
+use super::{Npm, Ready, download::Download, stamp, version_in};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    progress::Progress,
-    run::{self, Event},
+    run,
 };
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
-const LIMIT: Duration = Duration::from_secs(15 * 60);
+const NEEDED: &str = "npm must be there (Debian: apt-get install npm, macOS: brew install node) and reach its registry: \
+                      see `npm ping`";
 
 /// Makes sure that a package's native program is there, and that it is the version that was asked for.
 pub(super) fn ensure(context: &Context, name: &'static str, package: &Npm, latest: bool) -> Result<Ready> {
     let id = fill(package.package);
-    let wanted = if latest { newest(&id)? } else { package.version.to_owned() };
+    let wanted = if latest { newest(context, &id)? } else { package.version.to_owned() };
     let find = |folder: &Path| locate(folder, package.program);
     stamp::once(context, name, &folder_name(&id, &wanted), find, |folder| {
         install(context, folder, name, &format!("{id}@{wanted}"), package.size, &["--ignore-scripts"])?;
@@ -60,40 +59,36 @@ fn install(
     size: &str,
     flags: &[&str],
 ) -> Result<()> {
-    let mut command = Command::new("npm");
-    command.arg("install").arg("--prefix").arg(folder);
-    command.args(["--no-audit", "--no-fund", "--loglevel=error"]).args(flags).arg(package);
-    command.current_dir(folder);
-    let mut progress =
-        Progress::start(context.terminal, format!("installing {name} (npm {package}, {size} on disk)"));
-    let mut said = Vec::new();
-    let status = run::watch(context, command, LIMIT, &mut |event| match event {
-        Event::Line(line) => said.push(line.to_owned()),
-        Event::Tick => progress.tick(),
-    })
-    .map_err(|failure| match failure {
-        Failure::Interrupted => failure,
-        other => {
-            other.hint("install Node.js with npm (Debian: apt-get install npm, macOS: brew install node)")
-        }
+    let doing = format!("installing {name} (npm {package}, {size} on disk)");
+    let done = format!("installed {name} into {}", context.short(folder));
+    npm(&Download::new(context, doing), Some(&done), || {
+        let mut command = Command::new("npm");
+        command.arg("install").arg("--prefix").arg(folder);
+        command.args(["--no-audit", "--no-fund", "--loglevel=error"]).args(flags).arg(package);
+        command.current_dir(folder);
+        command
     })?;
-    if status.success() {
-        progress.finish(&format!("installed {name} into {}", context.short(folder)));
-        return Ok(());
-    }
-    let reason = said.iter().find(|line| line.contains("npm error")).map_or("", String::as_str);
-    Err(Failure::new(format!("npm install {package} ended with {status}: {reason}"))
-        .hint("check that npm reaches its registry: `npm ping`"))
+    Ok(())
 }
 
 /// The newest version that npm has of a package.
-fn newest(package: &str) -> Result<String> {
-    let output = run::output(Command::new("npm").args(["view", package, "version", "--loglevel=error"]))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    version_in(&text).map(str::to_owned).ok_or_else(|| {
+fn newest(context: &Context, package: &str) -> Result<String> {
+    let doing = format!("asking npm for the newest version of {package}");
+    let said = npm(&Download::new(context, doing), None, || {
+        let mut command = Command::new("npm");
+        command.args(["view", package, "version", "--loglevel=error"]);
+        command
+    })?;
+    let newest = said.iter().find_map(|line| version_in(line));
+    newest.map(str::to_owned).ok_or_else(|| {
         Failure::new(format!("npm does not say which version of {package} is the newest"))
             .hint("check that npm reaches its registry: `npm ping`")
     })
+}
+
+/// Runs npm, and says what to do where it is not there or finds nothing.
+fn npm(download: &Download<'_>, done: Option<&str>, make: impl Fn() -> Command) -> Result<Vec<String>> {
+    download.run(done, make).map_err(|failure| failure.hint(NEEDED))
 }
 
 /// The version that a program gives for itself, asked with a home that is not the user's.

@@ -1,6 +1,6 @@
 //! Packages from PyPI, each in a virtual environment of its own.
 
-use super::{Ready, stamp};
+use super::{Ready, download::Download, stamp};
 use crate::{context::Context, failure::Result, run};
 use std::{path::Path, process::Command, time::Duration};
 
@@ -15,9 +15,11 @@ pub(super) fn ensure(context: &Context, name: &'static str, package: &str, versi
         environment.args(["-m", "venv"]).arg(folder);
         let doing = format!("installing {name} (PyPI {package} {version})");
         run::through(context, environment, LIMIT, &doing)?;
-        let mut pip = Command::new(folder.join("bin/pip"));
-        pip.args(["install", "--quiet", &format!("{package}=={version}")]);
-        run::through(context, pip, LIMIT, &doing)?;
+        Download::new(context, doing).run(None, || {
+            let mut pip = Command::new(folder.join("bin/pip"));
+            pip.args(["install", "--quiet", &format!("{package}=={version}")]);
+            pip
+        })?;
         Ok(version.to_owned())
     })
 }
