@@ -16,7 +16,7 @@ pub use crate::watch::{Health, WaitMessage, Watch};
 
 use crate::{
     api::*,
-    classify::profile::{Profile, Profiles, launch::PromptWay},
+    classify::profile::{Profile, Profiles, launch::Launch},
     config::Config,
     error::{Error, Kind, Result},
     session::{find, names, plan, profiles},
@@ -163,7 +163,7 @@ impl Engine {
             recorded_with: profile.recorded_with.clone(),
             exec: launch.is_some_and(|launch| launch.exec.is_some()),
             resume: launch.is_some_and(|launch| launch.resume.is_some()),
-            prompt_in_arguments: launch.is_some_and(|launch| launch.interactive.prompt == PromptWay::Argv),
+            prompt_in_arguments: launch.is_some_and(Launch::shows_prompts),
             own: self.context.profiles.is_own(&profile.id),
             install: launch.map(|launch| launch.executable.install.clone()).unwrap_or_default(),
         }

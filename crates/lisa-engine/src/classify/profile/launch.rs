@@ -41,6 +41,14 @@ pub struct Launch {
     pub decide: Option<Decide>,
 }
 
+impl Launch {
+    /// Whether some way to start it puts the prompt into its arguments, which every user of the machine can read.
+    pub fn shows_prompts(&self) -> bool {
+        let ways = [Some(&self.interactive), self.exec.as_ref(), self.resume.as_ref()];
+        ways.into_iter().flatten().any(|way| way.prompt == PromptWay::Argv)
+    }
+}
+
 /// How a hook decides permissions without key presses.
 #[derive(Debug, Clone, Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
