@@ -80,10 +80,6 @@ impl Capture {
     /// One look at this screen: pane, process and screen, nothing else.
     fn observation(&self, at: At) -> Observation {
         Observation {
-            at,
-            spawned_at: At(0),
-            run_id: "run".to_owned(),
-            mode: Mode::Interactive,
             pane: Reading::Seen(Pane {
                 dead: false,
                 exit_status: None,
@@ -101,19 +97,8 @@ impl Capture {
                 title: self.title.clone(),
             }),
             screen: Reading::Seen(Arc::from(self.screen.trim_end())),
-            screen_ansi: Reading::Absent,
             procs: Reading::Seen(vec![process("lisa-demo-agent")]),
-            native: Reading::Absent,
-            hooks: Vec::new(),
-            notifies: Vec::new(),
-            transcript: Vec::new(),
-            stream_errors: Vec::new(),
-            done: Reading::Absent,
-            heartbeat: Reading::Absent,
-            lock_wait_ms: 0,
-            prompt_sent_at: None,
-            server_died: false,
-            commits_since_turn: None,
+            ..Observation::none(at, At(0), "run", Mode::Interactive)
         }
     }
 
@@ -329,7 +314,8 @@ fn tell(looks: &[(&str, Vec<Line>, &str)]) -> Outcome {
     for (at, (name, hooks, state)) in (5_000_i64..).step_by(5_000).zip(looks) {
         let capture = Capture::named(name);
         let mut obs = capture.observation(At(at));
-        obs.hooks = hooks.iter().cloned().map(|line| Line { at: At(at - 100 + line.at.0), ..line }).collect();
+        obs.feeds.hook.lines =
+            hooks.iter().cloned().map(|line| Line { at: At(at - 100 + line.at.0), ..line }).collect();
         let outcome = step(&profile, memory, &obs);
         assert_eq!(
             outcome.verdict.state.name().as_str(),
@@ -500,12 +486,12 @@ fn the_transcript_file_is_understood() {
         if let Reading::Seen(pane) = &mut obs.pane {
             "host".clone_into(&mut pane.title);
         }
-        obs.transcript = lines.iter().cloned().map(line).collect();
+        obs.feeds.transcript.lines = lines.iter().cloned().map(line).collect();
         let memory = Memory { up: true, ..Memory::default() };
         let outcome = step(&profile, memory, &obs);
         assert_eq!(outcome.verdict.state.name().as_str(), state, "{lines:?}: {}", outcome.verdict.reason);
         if lines.len() == 3 && state == "ready" {
-            assert_eq!(outcome.memory.transcript.usage.input_tokens, Some(3));
+            assert_eq!(outcome.memory.feeds.transcript.usage.input_tokens, Some(3));
             assert_eq!(outcome.memory.last_message(), Some("Well."));
         }
     }

@@ -7,7 +7,7 @@ mod common;
 use common::{Lab, command, entries, until};
 use lisa_engine::{
     api::{
-        words::{Mode, StateName, Status},
+        words::{Mode, SignalError, StateName, Status},
         *,
     },
     engine::Engine,
@@ -535,7 +535,7 @@ fn a_state_that_somebody_else_holds_is_degraded_and_not_an_error() {
     let held = lisa_engine::disk::Lock::take(&path, Duration::from_secs(1)).unwrap();
     let session = status(&engine, "held");
     assert_eq!((session.status, session.reason.as_str()), (Status::Degraded, "state_lock_timeout"));
-    assert_eq!(session.failed_signals, ["state_lock"]);
+    assert_eq!(session.failed_signals, [SignalError::StateLock]);
     drop(held);
     assert_eq!(status(&engine, "held").status, before.status, "nothing was written meanwhile");
 }

@@ -28,7 +28,7 @@ fn a_torn_hook_line_is_named_and_changes_nothing() {
     let mut session = Session::new("claude");
     session.look(&blank(1_000).hook(json!({"hook_event_name": "UserPromptSubmit", "session_id": "s"})));
     let mut look = blank(2_000);
-    look.hooks.push(torn(2_000));
+    look.feeds.hook.lines.push(torn(2_000));
     let outcome = session.look(&look);
     assert_eq!(outcome.verdict.status(), Status::InProgress);
     assert_eq!(outcome.signals.hook_error.as_deref(), Some("EOF while parsing a string"));
@@ -39,7 +39,7 @@ fn a_torn_hook_line_is_named_and_changes_nothing() {
 #[test]
 fn a_torn_transcript_line_is_named_and_changes_nothing() {
     let mut look = blank(2_000).title("⠂ x").screen(&working_screen());
-    look.transcript.push(torn(2_000));
+    look.feeds.transcript.lines.push(torn(2_000));
     let outcome = Session::new("claude").look(&look);
     assert_eq!(outcome.verdict.status(), Status::InProgress);
     assert!(outcome.signals.transcript_error.is_some());

@@ -122,7 +122,7 @@ proptest! {
             at += gap;
             let mut look = look;
             look.at = lisa_engine::classify::observation::At(at);
-            for line in look.hooks.iter_mut().chain(&mut look.transcript) {
+            for line in look.feeds.all_mut().into_iter().flat_map(|feed| &mut feed.lines) {
                 line.at = look.at;
             }
             let outcome = session.look(&look);

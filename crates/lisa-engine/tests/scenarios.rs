@@ -5,7 +5,7 @@
 
 mod support;
 
-use lisa_engine::api::words::{Activity, Attention, ExitKind, State, StateName, Status};
+use lisa_engine::api::words::{Activity, Attention, ExitKind, SignalError, State, StateName, Status};
 use lisa_engine::classify::explain::reasons;
 use lisa_engine::classify::resolve::is_expired;
 use lisa_engine::{
@@ -459,7 +459,7 @@ fn an_explanation_names_the_rule_both_sides_and_what_failed() {
     assert!(why.passed_over.iter().any(|rule| rule.rule == "dialog_shown" && !rule.why_not.is_empty()));
     assert!(why.evidence_for.iter().any(|item| item.quote == "⠂ x"));
     assert!(why.evidence_against.iter().any(|item| item.quote.contains("idle")));
-    assert_eq!(why.failed[0].signal, "agent_scan_error");
+    assert_eq!(why.failed[0].signal, SignalError::AgentScan);
     assert!(why.failed[0].would_tell.contains("process"));
 }
 
@@ -517,7 +517,7 @@ fn background_tasks_count_as_a_list_and_as_a_number() {
         let mut session = Session::new(agent);
         let stop = json!({"hook_event_name": "Stop", "session_id": "s", "background_tasks": tasks});
         let outcome = session.look(&blank(1_000).hook(stop));
-        assert_eq!(outcome.memory.hooks.background, 2, "{agent}");
+        assert_eq!(outcome.memory.feeds.hook.background, 2, "{agent}");
         assert_eq!(outcome.verdict.attention, Attention::Autonomous, "{agent}");
     }
 }

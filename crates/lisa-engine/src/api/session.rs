@@ -1,7 +1,8 @@
 //! What Lisa says about a session.
 
 use crate::api::words::{
-    Activity, Attention, Confidence, Exit, Failure, Mode, Prompt, Reason, StateName, Status,
+    Activity, Attention, Confidence, Exit, Failure, Mode, Prompt, Reason, SignalError, StateName, Status,
+    Todos,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -59,7 +60,8 @@ pub struct Session {
     pub expected: Option<String>,
     /// If Lisa couldn't observe enough: the signals that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed_signals: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub failed_signals: Vec<SignalError>,
     /// `interactive` (takes one prompt after another) or `exec` (runs one prompt to completion).
     pub mode: Mode,
     /// Its working directory.
@@ -107,18 +109,6 @@ pub struct Session {
     /// Every signal with its value, age and error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
-/// The agent's checklist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Todos {
-    /// Items done.
-    pub done: u32,
-    /// Items in all.
-    pub total: u32,
-    /// The item in progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub active: Option<String>,
 }
 
 /// What the conversation has used so far.

@@ -1,6 +1,7 @@
 //! The evidence of one look, and the queries that the rules make on it.
 
-use crate::api::words::{Activity, Confidence, Prompt, PromptKind, State};
+use crate::api::words::{Activity, Confidence, Prompt, PromptKind, SignalError, State};
+use crate::classify::channel::Channel;
 use crate::classify::evidence::{Claim, ClaimKind, Evidence, Source};
 use crate::classify::memory::{Ask, Fold, Memory};
 use crate::classify::observation::{At, Observation};
@@ -11,8 +12,6 @@ use std::borrow::Cow;
 
 /// Channels that are read again at every look, so they always show the present.
 const LIVE: [Source; 2] = [Source::Title, Source::Native];
-/// Channels of events, which say what happened, line by line.
-const EVENTS: [Source; 3] = [Source::Hook, Source::Notify, Source::Transcript];
 
 /// How long a channel must have said the same thing to rule out mere lag.
 pub(crate) const SETTLED_MS: u64 = 2_000;
@@ -80,7 +79,10 @@ impl<'a> Case<'a> {
 
     /// The newest claim of this kind from an event channel.
     pub(crate) fn event(&self, kind: ClaimKind) -> Option<&'a Evidence> {
-        EVENTS.iter().filter_map(|source| self.find(*source, kind)).max_by_key(|item| item.since)
+        Channel::ALL
+            .into_iter()
+            .filter_map(|channel| self.find(channel.source(), kind))
+            .max_by_key(|item| item.since)
     }
 
     /// The newest statement of any event channel about the turn; at the same time, hooks take precedence.
@@ -93,15 +95,14 @@ impl<'a> Case<'a> {
         };
         // Events from before the session's start are about an earlier run.
         let of_this_run = |item: &&Evidence| item.since.since(self.obs.spawned_at) >= HISTORY_MS;
-        let told = self.evidence.iter().filter(|item| EVENTS.contains(&item.source)).filter(about_turn);
+        let told = self.evidence.iter().filter(|item| Channel::of(item.source).is_some()).filter(about_turn);
         let told = told.filter(of_this_run);
         let newest = told.clone().max_by_key(|item| (self.told_at(item), std::cmp::Reverse(item.source)))?;
         if !matches!(newest.claim, Claim::TurnOver { .. }) {
             return Some(newest);
         }
         // "The turn is over" doesn't override how it ended, if another channel knows that.
-        let folds = [&self.memory.hooks, &self.memory.notify, &self.memory.transcript];
-        let began = folds.into_iter().map(|fold| fold.turn_at).max().unwrap_or_default();
+        let began = self.memory.feeds.all().into_iter().map(|fold| fold.turn_at).max().unwrap_or_default();
         let how = |item: &&Evidence| matches!(item.claim, Claim::Failed { .. } | Claim::Interrupted);
         let of_this_turn = |item: &&Evidence| began.since(item.since) < SETTLED_MS;
         told.filter(how).filter(of_this_turn).max_by_key(|item| item.since).or(Some(newest))
@@ -118,12 +119,7 @@ impl<'a> Case<'a> {
 
     /// The fold of an event channel; other sources have none.
     pub(crate) fn fold(&self, source: Source) -> Option<&'a Fold> {
-        match source {
-            Source::Hook => Some(&self.memory.hooks),
-            Source::Notify => Some(&self.memory.notify),
-            Source::Transcript => Some(&self.memory.transcript),
-            _ => None,
-        }
+        Channel::of(source).map(|channel| &self.memory.feeds[channel])
     }
 
     /// Whether the conversation on the screen ends in an unfinished prompt.
@@ -174,7 +170,8 @@ impl<'a> Case<'a> {
             Some(_) => {
                 // An input box is drawn before anything reads its input, so the agent's own statement counts, or a box
                 // that has been there for a while. In screen reader mode some agents show no box.
-                let up = EVENTS.iter().find_map(|source| self.find(*source, ClaimKind::Up));
+                let up =
+                    Channel::ALL.into_iter().find_map(|channel| self.find(channel.source(), ClaimKind::Up));
                 let native = self.find(Source::Native, ClaimKind::TurnOver).filter(|_| shown.is_some());
                 let settle_ms = self.profile.screen.input.as_ref().map_or(0, |input| input.settle_ms);
                 let stands = shown.filter(|shown| self.memory.asked || self.age(shown) >= settle_ms);
@@ -186,9 +183,9 @@ impl<'a> Case<'a> {
     }
 
     /// The names of the signals that couldn't be read.
-    pub(crate) fn failed_signals(&self) -> Vec<String> {
+    pub(crate) fn failed_signals(&self) -> Vec<SignalError> {
         let failed = self.evidence.iter().filter_map(|item| match &item.claim {
-            Claim::Unreadable { signal } => Some(signal.clone()),
+            Claim::Unreadable { signal } => Some(*signal),
             _ => None,
         });
         failed.collect()
@@ -223,10 +220,9 @@ impl<'a> Case<'a> {
         }
         let live = LIVE.iter().find_map(|source| self.find(*source, ClaimKind::Asking));
         let menu = live.is_some_and(|live| matches!(live.claim, Claim::Asking { prompt: Some(_) }));
-        let folds = [&self.memory.hooks, &self.memory.notify];
         // If the input box was visible since then, that announcement has been answered.
         let answered = |ask: &Ask| self.memory.input_shown_at.is_some_and(|at| at.since(ask.at) > SETTLED_MS);
-        let announced = folds.into_iter().find_map(|fold| fold.ask.clone()).filter(|ask| !answered(ask));
+        let announced = self.memory.announced().cloned().filter(|ask| !answered(ask));
         let pending = || self.pending_tool().filter(|_| live.is_some()).map(|tool| self.ask_for(Some(tool)));
         match announced.or_else(pending).filter(|_| !menu) {
             Some(ask) => prompt::rename(self.profile, shown.clone(), &ask),
@@ -236,15 +232,13 @@ impl<'a> Case<'a> {
 
     /// A prompt for a tool that was called and hasn't returned, when nothing else tells what is asked.
     fn prompt_of_pending_tool(&self) -> Prompt {
-        let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
-        let ask = folds.into_iter().find_map(|fold| fold.ask.clone());
+        let ask = self.memory.announced().cloned();
         prompt::from_ask(self.profile, &ask.unwrap_or_else(|| self.ask_for(self.pending_tool())))
     }
 
     /// The last tool that was called and hasn't returned.
     fn pending_tool(&self) -> Option<String> {
-        let folds = [&self.memory.hooks, &self.memory.transcript, &self.memory.notify];
-        folds.into_iter().find_map(|fold| fold.tools.values().next_back().cloned())
+        self.memory.feeds.all().into_iter().find_map(|fold| fold.tools.values().next_back().cloned())
     }
 
     /// What is probably asked when only the tool is known.
@@ -256,7 +250,8 @@ impl<'a> Case<'a> {
 
     /// The state of a working agent, with what is known about its activity.
     pub(crate) fn working(&self, by: &Evidence) -> State {
-        let told = EVENTS.iter().filter_map(|source| self.find(*source, ClaimKind::Working));
+        let told =
+            Channel::ALL.into_iter().filter_map(|channel| self.find(channel.source(), ClaimKind::Working));
         let shown = self.all(Source::Screen, ClaimKind::Working);
         let claims = told.chain(shown).chain(std::iter::once(by));
         let mut best = (Activity::Thinking, None);

@@ -1,6 +1,6 @@
 //! Evidence: a claim, its source, when it was seen, and a quote that proves it.
 
-use crate::api::words::{Activity, Confidence, Failure, Prompt, words};
+use crate::api::words::{Activity, Confidence, Failure, Prompt, SignalError, words};
 use crate::classify::observation::At;
 use serde::{Deserialize, Serialize};
 
@@ -186,8 +186,8 @@ pub enum Claim {
     Young,
     /// Something couldn't be read.
     Unreadable {
-        /// The name of the signal's error field.
-        signal: String,
+        /// Which signal.
+        signal: SignalError,
     },
 }
 

@@ -1,30 +1,14 @@
 //! Explains a verdict: the rule, the evidence for and against, and what couldn't be read.
 
 use crate::{
-    api::words::{EvidenceItem, Exit, ExitKind, FailedSignal, PassedOver, Status},
+    api::words::{EvidenceItem, Exit, ExitKind, FailedSignal, PassedOver, Signals, Status},
     classify::{
         evidence::{Claim, Evidence},
         observation::At,
         resolve::Outcome,
         rules::RULES,
-        signals::Signals,
     },
 };
-
-/// What each signal would tell.
-const WOULD_TELL: &[(&str, &str)] = &[
-    ("tmux_read_error", "whether the agent's process is alive, its title and its cursor"),
-    ("capture_error", "what the screen shows: dialogs, the input box, a spinner"),
-    ("agent_scan_error", "whether the agent's process is alive and how busy it is"),
-    ("native_error", "what the agent says it is doing"),
-    ("done_file_read_error", "whether the run is over, and its exit code"),
-    ("heartbeat_error", "whether the run's supervisor is alive"),
-    ("hook_error", "turns, tools and prompts, at the moment they happen"),
-    ("transcript_error", "whether the turn is over, and what the agent said last"),
-    ("meta_read_error", "how the session was started"),
-    ("state_read_error", "what was known at the last look"),
-    ("events_write_error", "nothing about the session, but waits and watches were not notified"),
-];
 
 /// Why a verdict is what it is, without its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,16 +90,10 @@ fn describe(item: &Evidence, at: At) -> EvidenceItem {
 }
 
 fn failed(signals: &Signals) -> Vec<FailedSignal> {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(signals) else { return Vec::new() };
-    WOULD_TELL
-        .iter()
-        .filter_map(|(signal, would_tell)| {
-            let why = fields.get(*signal)?.as_str()?;
-            Some(FailedSignal {
-                signal: (*signal).to_owned(),
-                why: why.to_owned(),
-                would_tell: (*would_tell).to_owned(),
-            })
-        })
-        .collect()
+    let failed = signals.errors().map(|(signal, why)| FailedSignal {
+        signal,
+        why: why.to_owned(),
+        would_tell: signal.would_tell().to_owned(),
+    });
+    failed.collect()
 }

@@ -4,6 +4,7 @@
 //! recording replays exactly, and any past verdict can be reproduced.
 
 mod case;
+pub mod channel;
 pub mod evidence;
 pub mod explain;
 pub mod memory;
@@ -15,7 +16,6 @@ pub mod resolve;
 pub mod rules;
 pub mod screen;
 pub mod sensors;
-pub mod signals;
 pub mod text;
 
 pub use resolve::{Outcome, Verdict, step};

@@ -4,6 +4,7 @@
 //! couldn't be read" lead to different verdicts.
 
 use crate::api::words::Mode;
+use crate::classify::channel::PerChannel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -115,6 +116,15 @@ pub struct Line {
     pub payload: Result<Value, String>,
 }
 
+/// The lines that one look found on a channel.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct NewLines {
+    /// The lines, oldest first.
+    pub lines: Vec<Line>,
+    /// Why the channel couldn't be read.
+    pub error: Option<String>,
+}
+
 /// The done file of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
@@ -151,18 +161,14 @@ pub struct Observation {
     pub procs: Reading<Vec<Proc>>,
     /// The agent's own state file, complete.
     pub native: Reading<Value>,
-    /// Hook payloads that arrived since the last look.
-    pub hooks: Vec<Line>,
-    /// Notifications of the agent's `notify` command since the last look.
-    pub notifies: Vec<Line>,
-    /// Transcript or rollout lines that appeared since the last look.
-    pub transcript: Vec<Line>,
-    /// Read errors of hooks, notifications and transcript.
-    pub stream_errors: Vec<(&'static str, String)>,
+    /// What the agent has published on each channel since the last look.
+    pub feeds: PerChannel<NewLines>,
     /// The run's done file.
     pub done: Reading<Done>,
     /// The last heartbeat of the run's supervisor.
     pub heartbeat: Reading<At>,
+    /// Why what was known at the last look couldn't be read.
+    pub state_error: Option<String>,
     /// Milliseconds that this look waited for the state lock.
     pub lock_wait_ms: u64,
     /// When Lisa last submitted a prompt to this session (commands of the agent such as `/model` don't count).
@@ -185,12 +191,10 @@ impl Observation {
             screen_ansi: Reading::Absent,
             procs: Reading::Absent,
             native: Reading::Absent,
-            hooks: Vec::new(),
-            notifies: Vec::new(),
-            transcript: Vec::new(),
-            stream_errors: Vec::new(),
+            feeds: PerChannel::default(),
             done: Reading::Absent,
             heartbeat: Reading::Absent,
+            state_error: None,
             lock_wait_ms: 0,
             prompt_sent_at: None,
             commits_since_turn: None,

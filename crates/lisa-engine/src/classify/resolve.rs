@@ -2,9 +2,10 @@
 //! and nothing else decides a session's state.
 
 use crate::{
-    api::words::{Attention, Confidence, Reason, State, StateName, Status},
+    api::words::{Attention, Confidence, Reason, Signals, State, StateName, Status},
     classify::{
         case::Case,
+        channel::Channel,
         evidence::{Evidence, Source},
         memory::{Memory, Usage},
         observation::{At, Observation, Reading},
@@ -12,7 +13,6 @@ use crate::{
         prompt::{self, Seen},
         rules::RULES,
         sensors::{self, Look, process, todos},
-        signals::Signals,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -96,13 +96,13 @@ pub fn step(profile: &Profile, mut memory: Memory, obs: &Observation) -> Outcome
     let stale = memory.observed_at.is_some_and(|last| obs.at < last);
     if let Some(verdict) = memory.verdict.clone().filter(|_| stale) {
         let look = Look::new(profile, &memory, obs);
-        let signals = Signals::read(&look);
+        let signals = sensors::signals(&look);
         return Outcome { signals, ..Outcome::again(verdict, memory) };
     }
     take_in(profile, &mut memory, obs);
     let look = Look::new(profile, &memory, obs);
     let evidence = sensors::sense(&look);
-    let signals = Signals::read(&look);
+    let signals = sensors::signals(&look);
     let case = Case { profile, memory: &memory, obs, layout: look.layout.as_ref(), evidence: &evidence };
 
     let mut passed_over = Vec::new();
@@ -183,11 +183,12 @@ pub const fn is_expired(state: StateName, silent_ms: u64) -> bool {
 
 /// Updates memory with the lines and measurements of this look.
 fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) {
-    memory.hooks.take(profile, &profile.hooks, &obs.hooks, None);
-    let known = memory.hooks.session_id.clone();
-    memory.transcript.take(profile, &profile.transcript, &obs.transcript, known.as_deref());
-    let known = known.or_else(|| memory.transcript.session_id.clone());
-    memory.notify.take(profile, &profile.notify, &obs.notifies, known.as_deref());
+    let mut known = None;
+    for feed in Channel::ALL.into_iter().filter_map(|channel| profile.feed(channel)) {
+        let fold = &mut memory.feeds[feed.channel];
+        fold.take(profile, feed, &obs.feeds[feed.channel].lines, known.as_deref());
+        known = known.or_else(|| fold.session_id.clone());
+    }
 
     match &obs.native {
         Reading::Seen(_) => (memory.native.seen, memory.native.removed) = (true, false),
@@ -244,7 +245,7 @@ fn attention(state: &State, memory: &Memory, obs: &Observation) -> Attention {
         State::Starting | State::Working { .. } => Attention::Autonomous,
         State::Ready { asks: true, .. } => Attention::NeedsYou,
         State::Ready { .. } => {
-            let folds = [&memory.hooks, &memory.transcript, &memory.notify];
+            let folds = memory.feeds.all();
             let delivered =
                 folds.iter().any(|fold| fold.pull_request) || obs.commits_since_turn.unwrap_or(0) > 0;
             let background = folds.iter().any(|fold| fold.background > 0 || !fold.subagents.is_empty());

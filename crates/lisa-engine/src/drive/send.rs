@@ -10,6 +10,7 @@ use crate::{
         seconds,
         words::{Exit, State},
     },
+    classify::channel::Channel,
     classify::{memory::Phase, observation::At, text::without_controls},
     error::{Error, Result},
     observe::now,
@@ -96,13 +97,6 @@ fn check(request: &SendRequest) -> Result<Duration> {
 }
 
 impl Driver<'_> {
-    /// Whether a text is a command of the agent, which starts no turn, and not a prompt that starts with a path.
-    fn is_command(&self, text: &str) -> bool {
-        let text = text.trim();
-        let command = self.profile.keys.command.as_ref();
-        !text.contains('\n') && command.is_some_and(|command| command.is_match(text))
-    }
-
     /// Sends a prompt and confirms that the agent took it.
     pub(crate) fn send_text(&self, text: &str, allows: Allows, limit: Duration) -> Result<Receipt> {
         let decided = |snapshot: &SessionSnapshot, judged: &Judged| match gate::decide(
@@ -164,7 +158,7 @@ impl Driver<'_> {
         let began = now();
         let (mut turn, mut before) = (None, None);
         self.update(snapshot, |record| {
-            if !queued && !self.is_command(text) {
+            if !queued && !self.profile.keys.is_command(text) {
                 before.clone_from(&record.turn);
                 turn = Some(record.begin_turn(&self.name, began));
             }
@@ -201,7 +195,7 @@ impl Driver<'_> {
                 // An exit command counts as taken when the agent has exited; for a prompt, that confirms nothing.
                 Some(Err(exit)) => {
                     ended = true;
-                    evidence = (self.is_command(text) && exit.code == Some(0))
+                    evidence = (self.profile.keys.is_command(text) && exit.code == Some(0))
                         .then(|| "the agent has exited".to_owned());
                 }
             }
@@ -312,10 +306,9 @@ impl Driver<'_> {
             !queued && fold.tells_of_turn_since(began) && !matches!(fold.phase, Phase::Unknown | Phase::Up)
         };
         let signals = &judged.outcome.signals;
-        let evidence = if told(&memory.hooks) {
-            "hook"
-        } else if told(&memory.transcript) {
-            "transcript"
+        let proven = Channel::ALL.into_iter().find(|channel| told(&memory.feeds[*channel]));
+        let evidence = if let Some(channel) = proven {
+            channel.source().as_str()
         } else if signals.input_shown && signals.draft.is_none() {
             "input box emptied"
         } else if !queued && judged.outcome.verdict.state.prompt().is_some() {

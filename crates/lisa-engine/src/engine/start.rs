@@ -42,11 +42,15 @@ impl Engine {
         let launch = launch_of(&profile)?;
         let parent = self.parent()?;
         let requester = self.requester(parent.as_ref());
-        let plan = Plan::new(request, launch, &self.context.config, requester)?;
+        let plan = Plan::new(request, &profile, launch, &self.context.config, requester)?;
         let store = self.context.store()?;
         let template = plan::template(launch, request.mode, &request.agent)?;
-        let started =
-            spawn::spawn(plan, self.spawn_context(request, launch, template), &store, &self.context.config)?;
+        let started = spawn::spawn(
+            plan,
+            self.spawn_context(request, (&profile, launch, template)),
+            &store,
+            &self.context.config,
+        )?;
         let turn = self.note_start(&started, request, EventKind::Spawned, 0).inspect_err(|_| {
             // A session that can't be recorded isn't left running.
             let _ = spawn::discard(&started, self.context.tmux());
@@ -61,11 +65,11 @@ impl Engine {
     fn spawn_context<'a>(
         &'a self,
         request: &'a SpawnRequest,
-        launch: &'a Launch,
-        template: &'a Template,
+        (profile, launch, template): (&'a Profile, &'a Launch, &'a Template),
     ) -> SpawnContext<'a> {
         SpawnContext {
             request,
+            profile,
             launch,
             template,
             helper: &self.context.caller.helper,
@@ -186,11 +190,15 @@ impl Engine {
         })?;
         let again = spawn_request(&session, request);
         let parent = session.meta.parent.clone().map(|name| (name, session.meta.depth.saturating_sub(1)));
-        let mut plan =
-            Plan::with(&again, launch, template, &self.context.config, self.requester(parent.as_ref()))?;
+        let mut plan = Plan::with(
+            &again,
+            (&profile, launch, template),
+            &self.context.config,
+            self.requester(parent.as_ref()),
+        )?;
         plan.meta.agent_session_id = Some(id);
         plan.meta.tag.clone_from(&session.meta.tag);
-        let spawn_context = self.spawn_context(&again, launch, template);
+        let spawn_context = self.spawn_context(&again, (&profile, launch, template));
         let started = spawn::respawn(plan, spawn_context, &session, &store, &self.context.config)?;
         let turn = self.note_start(&started, &again, EventKind::Resumed, judged.record.turns)?;
         let response = self.after_start(&again, &started, turn)?;
@@ -239,7 +247,7 @@ impl Engine {
             args: request.args.clone(),
             ..SpawnRequest::default()
         };
-        let mut plan = Plan::new(&request, launch, &self.context.config, self.requester(None))?;
+        let mut plan = Plan::new(&request, &profile, launch, &self.context.config, self.requester(None))?;
         let dir = self.context.config.state_dir.join("sessions").join(&plan.meta.name);
         let settings =
             launch.settings.as_ref().map(|settings| dir.join(&settings.file).display().to_string());

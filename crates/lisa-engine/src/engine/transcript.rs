@@ -2,10 +2,13 @@
 
 use crate::{
     api::{ReadRequest, ReadResponse, View},
-    classify::profile::{Profile, launch::Blocks, lookup},
+    classify::{
+        channel::Channel,
+        profile::{Blocks, Profile, all_hold, lookup},
+    },
     error::{Error, Kind, Result},
     session::{
-        files::{PathContext, locate, open_transcript},
+        files::{PathContext, feed_file},
         find::SessionSnapshot,
     },
     watch::judge::Judged,
@@ -62,14 +65,13 @@ pub(crate) fn read(
 
 /// The path of the session's transcript.
 pub(crate) fn path(profile: &Profile, session: &SessionSnapshot, judged: &Judged) -> Option<PathBuf> {
-    let files = &profile.launch.as_ref()?.files;
+    let feed = profile.feed(Channel::Transcript)?;
     let memory = &judged.record.memory;
     let pid = session.pane.as_ref().map(|row| row.pane.pid);
     let id = memory.session_id().or(session.meta.agent_session_id.as_deref());
     let context = PathContext { meta: &session.meta, dir: session.dir.path(), pid, session_id: id };
     let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
-    let open = open_transcript(files, pid, title);
-    open.or_else(|| locate(files.transcript.as_deref()?, context)).filter(|path| path.is_file())
+    feed_file(feed, context, title).filter(|path| path.is_file())
 }
 
 pub(crate) struct Said {
@@ -79,10 +81,10 @@ pub(crate) struct Said {
 
 /// What a line of the transcript says, and who said it.
 pub(crate) fn said(profile: &Profile, line: &Value) -> Vec<Said> {
-    let Some(launch) = &profile.launch else { return Vec::new() };
-    let rules = launch.files.show.iter().filter(|rule| crate::classify::profile::all_hold(&rule.when, line));
+    let Some(feed) = profile.feed(Channel::Transcript) else { return Vec::new() };
+    let rules = feed.show.iter().filter(|rule| all_hold(&rule.when, line));
     let said = rules.filter_map(|rule| {
-        let text = flatten(lookup(line, &rule.text)?.as_ref(), &launch.files.blocks);
+        let text = flatten(lookup(line, &rule.text)?.as_ref(), &feed.blocks);
         (!text.trim().is_empty()).then(|| Said { role: rule.role.clone(), text: text.trim().to_owned() })
     });
     said.take(1).collect()

@@ -58,7 +58,7 @@ pub(super) fn transcripts(bytes: &[u8]) {
 /// Judges a look with these lines; returns the memory after it.
 fn taken(profile: &Profile, memory: Memory, at: i64, hooks: Vec<Line>, transcript: Vec<Line>) -> Memory {
     let memory = input::judge(profile, memory, &input::look_with_lines(at, hooks, transcript)).memory;
-    for fold in [&memory.hooks, &memory.notify, &memory.transcript] {
+    for fold in memory.feeds.all() {
         check_fold(fold);
     }
     input::same_when_read_again(&memory);

@@ -33,8 +33,8 @@ pub(super) fn profiles(bytes: &[u8]) {
     for at in [1_000, 2_000, 65_000] {
         let screens = Screens::from_reply(Some(Ok(SCREEN.as_bytes().to_vec())));
         let mut look = input::look(at, input::pane(), screens);
-        look.hooks.push(line.clone());
-        look.transcript.push(line.clone());
+        look.feeds.hook.lines.push(line.clone());
+        look.feeds.transcript.lines.push(line.clone());
         look.native = crate::classify::observation::Reading::Seen(serde_json::json!({"status": "busy"}));
         memory = input::judge(&profile, memory, &look).memory;
     }

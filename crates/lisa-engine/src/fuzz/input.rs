@@ -67,31 +67,19 @@ pub(super) fn pane() -> Pane {
 /// A look that has seen only its pane.
 pub(super) fn look(at: i64, pane: Pane, screens: Screens) -> Observation {
     Observation {
-        at: At(at),
-        spawned_at: At(0),
-        run_id: "run".to_owned(),
-        mode: Mode::Interactive,
         pane: Reading::Seen(pane),
-        server_died: false,
         screen: screens.plain,
         screen_ansi: screens.ansi,
-        procs: Reading::Absent,
-        native: Reading::Absent,
-        hooks: Vec::new(),
-        notifies: Vec::new(),
-        transcript: Vec::new(),
-        stream_errors: Vec::new(),
-        done: Reading::Absent,
-        heartbeat: Reading::Absent,
-        lock_wait_ms: 0,
-        prompt_sent_at: None,
-        commits_since_turn: None,
+        ..Observation::none(At(at), At(0), "run", Mode::Interactive)
     }
 }
 
 /// A look at an agent that published these lines.
 pub(super) fn look_with_lines(at: i64, hooks: Vec<Line>, transcript: Vec<Line>) -> Observation {
-    Observation { hooks, transcript, ..look(at, pane(), Screens::none()) }
+    let mut look = look(at, pane(), Screens::none());
+    look.feeds.hook.lines = hooks;
+    look.feeds.transcript.lines = transcript;
+    look
 }
 
 /// Judges a look, and checks the invariants of every verdict.

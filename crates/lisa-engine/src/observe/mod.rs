@@ -9,14 +9,15 @@ pub use stream::Tail;
 
 use crate::{
     classify::{
+        channel::PerChannel,
         memory::Memory,
-        observation::{At, Done, Line, Observation, Reading},
-        profile::Profile,
+        observation::{At, Done, Line, NewLines, Observation, Reading},
+        profile::{FeedSource, Profile},
     },
     process::Trees,
     session::{
         SessionDir,
-        files::{PathContext, locate, open_transcript},
+        files::{PathContext, feed_file, locate},
         find::SessionSnapshot,
     },
     tmux::Reply,
@@ -28,9 +29,6 @@ pub(crate) fn now() -> At {
     At(jiff::Timestamp::now().as_millisecond())
 }
 
-/// Keys in `Memory::offsets`.
-const HOOKS: &str = "hooks";
-const TRANSCRIPT: &str = "transcript";
 /// Maximum size of an agent's own state file; they have a few hundred bytes.
 const NATIVE_MAX: u64 = 1 << 20;
 
@@ -119,7 +117,6 @@ pub fn gather(
 ) -> Gathered {
     let Moment { at, screens, trees } = moment;
     let memory = before.memory;
-    let files = profile.launch.as_ref().map(|launch| &launch.files);
     let pane_pid = session.pane.as_ref().map(|row| row.pane.pid);
     let dead = session.pane.as_ref().is_none_or(|row| row.pane.dead);
     let mut in_front = None;
@@ -135,40 +132,35 @@ pub fn gather(
     };
     let path_context =
         |session_id| PathContext { meta: &session.meta, dir: session.dir.path(), pid: pane_pid, session_id };
-    let native_path =
-        files.and_then(|files| files.native.as_deref()).and_then(|path| locate(path, path_context(None)));
+    let native_rules = profile.native.as_ref();
+    let native_path = native_rules.and_then(|native| locate(native.file.as_deref()?, path_context(None)));
     let mut read_files: Vec<PathBuf> = native_path.iter().cloned().collect();
     let native = native_path.map_or(Reading::Absent, read_json);
     let session_id = native
         .seen()
-        .and_then(|native| native.pointer(files?.native_session_id.as_deref()?)?.as_str().map(str::to_owned))
+        .and_then(|file| file.pointer(native_rules?.session.as_deref()?)?.as_str().map(str::to_owned))
         .filter(|id| crate::classify::memory::is_session_id(id))
         .or_else(|| memory.session_id().map(str::to_owned))
         .or_else(|| session.meta.agent_session_id.clone());
-    let transcript_path = files.and_then(|files| {
-        let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
-        let open = open_transcript(files, pane_pid, title);
-        open.or_else(|| locate(files.transcript.as_deref()?, path_context(session_id.as_deref())))
-    });
-
-    read_files.extend(transcript_path.iter().cloned());
+    let title = session.pane.as_ref().map(|row| row.pane.title.as_str());
     let mut offsets = Vec::new();
-    let mut stream_errors = Vec::new();
-    let mut read = |key: &str, error_name: &'static str, path: Option<PathBuf>| -> Vec<Line> {
-        let Some(path) = path else { return Vec::new() };
-        let mut tail = Tail::resume(key, &path, &memory.offsets);
-        let lines = tail.read(at).unwrap_or_else(|error| {
-            stream_errors.push((error_name, error.to_string()));
-            Vec::new()
-        });
+    let mut feeds = PerChannel::<NewLines>::default();
+    for feed in &profile.feeds {
+        let Some(path) = feed_file(feed, path_context(session_id.as_deref()), title) else { continue };
+        let mut tail = Tail::resume(feed.channel.source().as_str(), &path, &memory.offsets);
+        match tail.read(at) {
+            Ok(lines) => feeds[feed.channel].lines = lines,
+            Err(error) => feeds[feed.channel].error = Some(error.to_string()),
+        }
         offsets.extend(tail.offsets());
-        lines
-    };
-    let hooks = read(HOOKS, "hook_error", Some(session.dir.file("hooks.jsonl")));
-    let transcript = read(TRANSCRIPT, "transcript_error", transcript_path);
-    // A session that was resumed still has the hooks of the run before; they say nothing about this one.
-    let hooks =
-        hooks.into_iter().map(unwrap_hook).filter(|line| line.at >= session.meta.started_at).collect();
+        if matches!(feed.from, Some(FeedSource::Hook)) {
+            let lines = std::mem::take(&mut feeds[feed.channel].lines).into_iter().map(unwrap_hook);
+            // A session that was resumed still has the hooks of the run before; they say nothing about this one.
+            feeds[feed.channel].lines = lines.filter(|line| line.at >= session.meta.started_at).collect();
+        } else {
+            read_files.push(path);
+        }
+    }
 
     let observation = Observation {
         at,
@@ -193,10 +185,8 @@ pub fn gather(
         screen_ansi: screens.ansi,
         procs,
         native,
-        hooks,
-        notifies: Vec::new(),
-        transcript,
-        stream_errors,
+        feeds,
+        state_error: None,
         done: read_done(&session.dir),
         heartbeat: read_heartbeat(&session.dir),
         lock_wait_ms: 0,

@@ -1,13 +1,16 @@
 //! Finds an agent's own files: fills in the paths of a profile for one session.
 
 use super::Meta;
-use crate::classify::profile::launch::Files;
+use crate::classify::profile::{Feed, FeedSource, OpenFile, Profile};
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
 };
+
+/// The file in a session's directory with what the hook command received.
+pub const HOOKS: &str = "hooks.jsonl";
 
 /// The values that a profile's path can refer to.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +27,11 @@ pub struct PathContext<'a> {
 
 /// The directories that a profile's paths refer to by environment variable, with the values of the agent's
 /// environment. They are saved in the metadata, because a later look has another environment.
-pub fn env_dirs(files: &Files, env: &[(OsString, OsString)]) -> BTreeMap<String, PathBuf> {
+pub fn env_dirs(profile: &Profile, env: &[(OsString, OsString)]) -> BTreeMap<String, PathBuf> {
     let value =
         |name: &str| env.iter().rev().find(|(key, _)| key == OsStr::new(name)).map(|(_, value)| value);
     let mut dirs = BTreeMap::new();
-    for path in [&files.native, &files.transcript].into_iter().flatten() {
+    for path in profile.paths() {
         for name in names(path).filter_map(|name| name.split_once(':').map(|(name, _)| name)) {
             if let Some(value) = value(name).filter(|value| !value.is_empty()) {
                 dirs.insert(name.to_owned(), PathBuf::from(value));
@@ -66,7 +69,7 @@ fn value(name: &str, context: PathContext<'_>) -> Option<String> {
         None => match name {
             "pid" => context.pid.map(|pid| pid.to_string()),
             "session_id" => context.session_id.map(str::to_owned),
-            "folder" => text(context.dir),
+            "directory" => text(context.dir),
             _ => None,
         },
         Some((name, default)) => match (context.meta.places.get(name), default.strip_prefix("~/")) {
@@ -100,12 +103,21 @@ fn newest_match(pattern: &str) -> Option<PathBuf> {
         .map(|(_, path)| path)
 }
 
-/// The transcript that a process has open. If it has several, the one whose conversation is in the title; if the title
-/// names yet another conversation, that one hasn't been written yet.
-pub fn open_transcript(files: &Files, pid: Option<u32>, title: Option<&str>) -> Option<PathBuf> {
-    let open = open_files(pid?, files.transcript_open.as_deref()?);
-    let named = files
-        .transcript_titled
+/// The file of a feed; `title` is the pane's.
+pub fn feed_file(feed: &Feed, context: PathContext<'_>, title: Option<&str>) -> Option<PathBuf> {
+    match feed.from.as_ref()? {
+        FeedSource::Hook => Some(context.dir.join(HOOKS)),
+        FeedSource::File(path) => locate(path, context),
+        FeedSource::Open(file) => open_file(file, context.pid?, title),
+    }
+}
+
+/// The matching file that a process has open. If it has several, the one whose conversation is in the title; if the
+/// title names yet another conversation, that one hasn't been written yet.
+fn open_file(file: &OpenFile, pid: u32, title: Option<&str>) -> Option<PathBuf> {
+    let open = open_files(pid, &file.path);
+    let named = file
+        .titled
         .as_ref()
         .zip(title)
         .and_then(|(pattern, title)| pattern.captures(title)?.get(1).map(|id| id.as_str().to_owned()));
@@ -154,6 +166,7 @@ pub fn fits(text: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::profile::Profiles;
 
     #[test]
     fn a_star_fits_any_text() {
@@ -178,9 +191,10 @@ mod tests {
 
     #[test]
     fn the_environment_of_the_agent_says_where_its_files_are() {
-        let files = Files { native: Some("{CONF:~/.x}/{pid}.json".into()), ..Files::default() };
-        let env = [("HOME".into(), "/home/dev".into()), ("CONF".into(), "/conf".into())];
-        assert_eq!(env_dirs(&files, &env)["CONF"], Path::new("/conf"));
-        assert!(!env_dirs(&files, &env[..1]).contains_key("CONF"));
+        let profile = Profiles::shipped().get("claude").unwrap();
+        let name = "CLAUDE_CONFIG_DIR";
+        let env = [("HOME".into(), "/home/dev".into()), (name.into(), "/conf".into())];
+        assert_eq!(env_dirs(&profile, &env)[name], Path::new("/conf"));
+        assert!(!env_dirs(&profile, &env[..1]).contains_key(name));
     }
 }

@@ -5,7 +5,10 @@ use crate::{
     api::{Size, SpawnRequest, words::Mode},
     classify::{
         observation::At,
-        profile::launch::{Launch, PromptWay, Template, Values},
+        profile::{
+            Profile,
+            launch::{Launch, PromptWay, Template, Values},
+        },
     },
     config::{Config, Environment, NOT_INHERITED},
     error::{Error, Kind, Result, near_matches, printable},
@@ -68,19 +71,19 @@ impl Plan {
     /// Plans a spawn. Creates and starts nothing.
     pub fn new(
         request: &SpawnRequest,
+        profile: &Profile,
         launch: &Launch,
         config: &Config,
         requester: Requester<'_>,
     ) -> Result<Self> {
         let template = template(launch, request.mode, &request.agent)?;
-        Self::with(request, launch, template, config, requester)
+        Self::with(request, (profile, launch, template), config, requester)
     }
 
     /// Plans a start with a given template.
     pub fn with(
         request: &SpawnRequest,
-        launch: &Launch,
-        template: &Template,
+        (profile, launch, template): (&Profile, &Launch, &Template),
         config: &Config,
         requester: Requester<'_>,
     ) -> Result<Self> {
@@ -143,7 +146,7 @@ impl Plan {
             dangerous: request.dangerous,
             policy: request.policy.clone(),
             env_names: request.env.keys().cloned().collect(),
-            places: super::files::env_dirs(&launch.files, &env),
+            places: super::files::env_dirs(profile, &env),
             starter: Identity::own(),
             pane: None,
             pane_id: None,
@@ -176,7 +179,7 @@ impl Plan {
             ("model", request.model.as_deref()),
             ("session_id", self.meta.agent_session_id.as_deref()),
             ("settings", paths.settings.as_deref()),
-            ("folder", Some(paths.dir.as_str())),
+            ("directory", Some(paths.dir.as_str())),
             ("decides", launch.decides.as_deref().filter(|_| request.policy.is_some())),
             ("dangerous", request.dangerous.then(|| launch.dangerous.first().map(String::as_str)).flatten()),
         ];

@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     api::{SpawnRequest, words::Mode},
-    classify::profile::launch::{Launch, PromptWay, Template},
+    classify::profile::{
+        Profile,
+        launch::{Launch, PromptWay, Template},
+    },
     config::Config,
     disk,
     error::{Error, Kind, Result},
@@ -47,7 +50,9 @@ pub struct Started {
 pub struct SpawnContext<'a> {
     /// The request.
     pub request: &'a SpawnRequest,
-    /// How the agent is started.
+    /// The agent.
+    pub profile: &'a Profile,
+    /// How it is started.
     pub launch: &'a Launch,
     /// How to start it: interactive, exec or resume.
     pub template: &'a Template,
@@ -81,7 +86,7 @@ pub fn respawn(
     }
     // A killed agent leaves its state file behind. One in the session's own directory would be taken for the new run's.
     let here = PathContext { meta: &ended.meta, dir: ended.dir.path(), pid: None, session_id: None };
-    let native = context.launch.files.native.as_deref().and_then(|path| locate(path, here));
+    let native = context.profile.native.as_ref().and_then(|native| locate(native.file.as_deref()?, here));
     if let Some(native) = native.filter(|path| path.starts_with(ended.dir.path())) {
         let _ = std::fs::remove_file(native);
     }
@@ -108,7 +113,7 @@ impl Started {
 }
 
 fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) -> Result<Started> {
-    let SpawnContext { request, launch, template, helper, tmux } = context;
+    let SpawnContext { request, profile: _, launch, template, helper, tmux } = context;
     // From here on everything that was created is undone unless the whole start succeeds.
     let mut rollback = Rollback { dir: new.then(|| dir.clone()), tmux, session: None, asked: None };
     dir.write_meta(&plan.meta)?;

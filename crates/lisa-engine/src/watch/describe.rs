@@ -2,7 +2,7 @@
 
 use super::{judge::Judged, record::timestamp};
 use crate::{
-    api::{Session, Todos, Usage, words::State},
+    api::{Session, Usage, words::State},
     session::{find::SessionSnapshot, names},
 };
 
@@ -60,11 +60,7 @@ pub(crate) fn describe(snapshot: &SessionSnapshot, judged: &Judged, with_signals
         turn: judged.record.turn.as_ref().map(|turn| turn.id.clone()),
         subagents: signals.subagents,
         background_tasks: signals.background_tasks,
-        todos: signals.todos.as_ref().map(|todos| Todos {
-            done: todos.done,
-            total: todos.total,
-            active: todos.active.clone(),
-        }),
+        todos: signals.todos.clone(),
         wait_estimate_s: judged.outcome.wait_estimate_s,
         usage: (*usage != crate::classify::memory::Usage::default()).then(|| Usage {
             model: usage.model.clone(),

@@ -1,6 +1,7 @@
 //! Watches files with information about sessions: those in their directories, and the agents' own files.
 
 use super::wake::{Bell, WakeReason};
+use crate::session::files::HOOKS;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::{
     collections::HashMap,
@@ -9,7 +10,6 @@ use std::{
 };
 
 /// Files of a session's directory to watch; the other files there are written by looks themselves.
-pub(super) const HOOKS: &str = "hooks.jsonl";
 const META: &str = "meta.json";
 pub(super) const TELLING: &[&str] = &["done", "heartbeat"];
 

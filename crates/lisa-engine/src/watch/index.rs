@@ -1,11 +1,9 @@
 //! The sessions that the observer watches, by name and by the key that kernel events carry.
 
-use super::{
-    files::{HOOKS, TELLING},
-    stamps::Stamps,
-};
+use super::{files::TELLING, stamps::Stamps};
 use crate::{
     api::words::StateName,
+    session::files::HOOKS,
     session::{Meta, SessionDir},
 };
 use std::{collections::HashMap, path::PathBuf, time::Instant};

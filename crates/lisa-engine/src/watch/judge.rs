@@ -5,7 +5,7 @@
 use crate::{
     api::{
         EventKind, TurnOutcome,
-        words::{Attention, Confidence, Reason, State, Status},
+        words::{Attention, Confidence, Reason, SignalError, State, Status},
     },
     classify::{
         observation::{At, Observation},
@@ -53,11 +53,11 @@ pub fn judge(session: &SessionSnapshot, profile: &Profile, moment: Moment<'_>, w
         Ok(change) => judge_in(change, session, profile, moment),
         Err(OpenError::Starting(_)) => apart(being_started(session)),
         Err(OpenError::Gone(error)) => {
-            Judged { gone: true, ..apart(unrecorded("state_lock", error.to_string(), at)) }
+            Judged { gone: true, ..apart(unrecorded(SignalError::StateLock, error.to_string(), at)) }
         }
         // Somebody else holds the lock for too long, or the state file is unusable.
         Err(OpenError::Failed(error)) => {
-            let mut judged = apart(unrecorded("state_lock", error.to_string(), at));
+            let mut judged = apart(unrecorded(SignalError::StateLock, error.to_string(), at));
             if error.kind() == crate::error::Kind::LockTimeout {
                 judged.outcome.verdict.reason = Reason::StateLockTimeout;
                 judged.outcome.signals.state_lock_wait_ms = millis(writer.lock_limit);
@@ -97,14 +97,12 @@ fn judge_in(
         moment.at = At(moment.at.0 - 1);
     }
     let at = moment.at;
-    let mut troubles: Vec<(&'static str, String)> = Vec::new();
-    troubles.extend(change.trouble().map(|why| ("state_read_error", why.to_owned())));
     let record = &change.record;
     let turn_began = record.turn.as_ref().map(|turn| turn.began);
     let known = PreviousLook { memory: &record.memory, turn_began };
     let mut look = observe::gather(session, profile, known, moment);
     look.observation.lock_wait_ms = millis(change.waited());
-    look.observation.stream_errors.extend(troubles.iter().cloned());
+    look.observation.state_error = change.trouble().map(str::to_owned);
     let mut outcome = step(profile, std::mem::take(&mut change.record.memory), &look.observation);
     let stale = outcome.stale;
     if !stale {
@@ -123,20 +121,17 @@ fn judge_in(
     let mut unwritten = None;
     let record = match done {
         Ok(Changed { record, untold }) => {
-            troubles.extend(untold.map(|error| ("events_write_error", error.to_string())));
+            outcome.signals.events_write_error = untold.map(|error| error.to_string());
             record
         }
         // Nothing was recorded, so the previous record is still valid.
         Err(error) => {
-            outcome.verdict = unrecorded("state_write", error.to_string(), at);
-            troubles.push(("state_read_error", error.to_string()));
+            outcome.verdict = unrecorded(SignalError::StateWrite, error.to_string(), at);
+            outcome.signals.state_read_error = Some(error.to_string());
             unwritten = Some(error);
             Record::clone(&before)
         }
     };
-    for (name, why) in &troubles {
-        outcome.signals.note_error(name, why);
-    }
     Judged { outcome, observation: look.observation, record, files: look.files, gone, unwritten }
 }
 
@@ -154,10 +149,10 @@ fn being_started(session: &SessionSnapshot) -> Verdict {
 
 /// The verdict on a session whose state can't be read or written: its state isn't reported, because it can't be
 /// recorded.
-fn unrecorded(signal: &str, why: String, at: At) -> Verdict {
-    tracing::warn!(signal, why, "could not record a look");
+fn unrecorded(signal: SignalError, why: String, at: At) -> Verdict {
+    tracing::warn!(%signal, why, "could not record a look");
     Verdict {
-        state: State::Unknown { failed: vec![signal.to_owned()] },
+        state: State::Unknown { failed: vec![signal] },
         reason: Reason::StateUnwritable,
         confidence: Confidence::Certain,
         source: None,

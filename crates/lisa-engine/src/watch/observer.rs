@@ -373,7 +373,7 @@ impl<'a> Observer<'a> {
         }
         let alive = snapshot.pane.as_ref().is_some_and(|row| !row.pane.dead);
         let hears_files = self.files.hears(snapshot.dir.path());
-        let rings = self.hooks_report_all(&snapshot.meta.agent);
+        let rings = self.reports_all(&snapshot.meta.agent);
         let Some(watched) = self.index.get_mut(name) else { return };
         // Files that this look was the first to read have no earlier stamp.
         let stamps = watched.stamps.take().filter(|_| watched.files == judged.files);
@@ -451,9 +451,9 @@ impl<'a> Observer<'a> {
         self.scan.max(Duration::from_millis(session.idle_ms / 8)).min(self.scan.max(LOOK_INTERVAL_MAX))
     }
 
-    /// Whether the agent's hooks report everything that matters.
-    fn hooks_report_all(&self, agent: &str) -> bool {
+    /// Whether the agent reports everything that matters by itself.
+    fn reports_all(&self, agent: &str) -> bool {
         let profile = self.context.profiles.get_or_generic(agent);
-        profile.is_some_and(|profile| profile.launch.as_ref().is_some_and(|launch| launch.settings.is_some()))
+        profile.is_some_and(|profile| profile.feeds.iter().any(|feed| feed.complete))
     }
 }

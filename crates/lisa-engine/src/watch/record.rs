@@ -238,14 +238,14 @@ mod tests {
         let mut record = Record::fresh("r");
         record.begin_turn("s", At(3_600_500));
         record.memory.observed_at = Some(At(3_601_000));
-        record.memory.hooks.turn_at = At(3_600_700);
+        record.memory.feeds.hook.turn_at = At(3_600_700);
         let same = record.clone();
         record.keep_to(At(3_600_000));
         assert_eq!(record, same, "another process may have looked a moment later");
         record.keep_to(At(1_000));
         let turn = record.turn.as_ref().unwrap();
         assert_eq!((record.memory.observed_at, turn.began), (Some(At(1_000)), At(500)));
-        assert_eq!((record.memory.hooks.turn_at, record.memory.hooks.phase_at), (At(700), At(0)));
+        assert_eq!((record.memory.feeds.hook.turn_at, record.memory.feeds.hook.phase_at), (At(700), At(0)));
     }
 
     #[test]

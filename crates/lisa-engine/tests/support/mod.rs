@@ -45,25 +45,8 @@ impl Session {
 /// A look at a live pane that shows nothing, with nothing else to read.
 pub(crate) fn blank(at: i64) -> Observation {
     Observation {
-        at: At(at),
-        spawned_at: At(0),
-        run_id: "run".to_owned(),
-        mode: Mode::Interactive,
         pane: Reading::Seen(pane("vm")),
-        screen: Reading::Absent,
-        screen_ansi: Reading::Absent,
-        procs: Reading::Absent,
-        native: Reading::Absent,
-        hooks: Vec::new(),
-        notifies: Vec::new(),
-        transcript: Vec::new(),
-        stream_errors: Vec::new(),
-        done: Reading::Absent,
-        heartbeat: Reading::Absent,
-        lock_wait_ms: 0,
-        prompt_sent_at: None,
-        server_died: false,
-        commits_since_turn: None,
+        ..Observation::none(At(at), At(0), "run", Mode::Interactive)
     }
 }
 
@@ -114,13 +97,13 @@ impl With for Observation {
 
     fn hook(mut self, payload: Value) -> Self {
         let at = self.at;
-        self.hooks.push(Line { at, payload: Ok(payload) });
+        self.feeds.hook.lines.push(Line { at, payload: Ok(payload) });
         self
     }
 
     fn transcript(mut self, line: Value) -> Self {
         let at = self.at;
-        self.transcript.push(Line { at, payload: Ok(line) });
+        self.feeds.transcript.lines.push(Line { at, payload: Ok(line) });
         self
     }
 

@@ -126,7 +126,7 @@ pub(crate) fn replayed(row: &ReplayRow, span: Span) -> Value {
 mod tests {
     use super::*;
     use crate::{convert::samples, types};
-    use lisa_engine::api::words::{Confidence, FailedSignal, PassedOver, StateName, Status};
+    use lisa_engine::api::words::{Confidence, FailedSignal, PassedOver, SignalError, StateName, Status};
 
     const SPAN: Span = Span::test_data();
 
@@ -147,7 +147,7 @@ mod tests {
             evidence_against: vec![],
             passed_over: vec![PassedOver { rule: "dead".into(), why_not: "alive".into() }],
             failed: vec![FailedSignal {
-                signal: "hooks".into(),
+                signal: SignalError::Hook,
                 why: "gone".into(),
                 would_tell: "more".into(),
             }],

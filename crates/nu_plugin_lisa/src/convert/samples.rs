@@ -3,10 +3,10 @@
 use crate::types::{self, Columns};
 use jiff::Timestamp;
 use lisa_engine::api::{
-    Session, Todos, Usage,
+    Session, Usage,
     words::{
         Activity, Attention, Confidence, DialogKind, Effect, ErrorKind, Exit, ExitKind, Failure, Mode,
-        Prompt, PromptKind, PromptOption, PromptStep, StateName, Status,
+        Prompt, PromptKind, PromptOption, PromptStep, SignalError, StateName, Status, Todos,
     },
 };
 use nu_protocol::{CompareTypes, Value};
@@ -119,7 +119,7 @@ pub(crate) fn sessions() -> Vec<Session> {
             }),
             exit: Some(Exit { code: Some(3), signal: None, kind: ExitKind::Crash }),
             expected: Some("output".into()),
-            failed_signals: vec!["hooks".into()],
+            failed_signals: vec![SignalError::Hook],
             tag: Some("t".into()),
             parent: Some("root".into()),
             pid: Some(42),

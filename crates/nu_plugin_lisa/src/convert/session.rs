@@ -1,8 +1,8 @@
 //! Converts sessions.
 
-use super::{date, int, json_record, list, millis, or_null, prompt, text, text_or_null, texts};
+use super::{date, int, json_record, list, millis, or_null, prompt, text, text_or_null};
 use lisa_engine::api::{
-    Session, Todos, TreeNode, Usage,
+    Session, TreeNode, Usage,
     words::{Exit, Failure},
 };
 use nu_protocol::{Record, Span, Value, record};
@@ -75,7 +75,7 @@ pub(crate) fn session_record(s: &Session, span: Span) -> Record {
         "error" => or_null(s.error.as_ref(), span, failure),
         "exit" => or_null(s.exit.as_ref(), span, exit),
         "expected" => text_or_null(s.expected.as_deref(), span),
-        "failed_signals" => texts(&s.failed_signals, span),
+        "failed_signals" => list(&s.failed_signals, span, |signal, span| text(signal.as_str(), span)),
         "mode" => text(s.mode.as_str(), span),
         "cwd" => text(s.cwd.as_str(), span),
         "project" => text(s.project.as_str(), span),
@@ -151,7 +151,7 @@ fn exit(exit: &Exit, span: Span) -> Value {
     )
 }
 
-fn todos(todos: &Todos, span: Span) -> Value {
+fn todos(todos: &lisa_engine::api::words::Todos, span: Span) -> Value {
     Value::record(
         record! {
             "done" => int(todos.done.into(), span),

@@ -38,9 +38,11 @@ macro_rules! words {
 pub(crate) use words;
 
 mod reason;
+mod signals;
 mod why;
 
 pub use reason::Reason;
+pub use signals::{SignalError, Signals, Todos};
 pub use why::{EvidenceItem, FailedSignal, PassedOver};
 
 use schemars::JsonSchema;
@@ -407,7 +409,7 @@ pub enum State {
     /// See [`StateName::Unknown`].
     Unknown {
         /// The signals that failed.
-        failed: Vec<String>,
+        failed: Vec<SignalError>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! The evidence for a verdict, as `explain` shows it.
 
+use super::SignalError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,8 @@ pub struct PassedOver {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedSignal {
     /// The signal.
-    pub signal: String,
+    #[schemars(with = "String")]
+    pub signal: SignalError,
     /// Why it couldn't be read.
     pub why: String,
     /// What it would have told.

@@ -1,8 +1,9 @@
 //! The fold of one event channel: the state that its lines so far add up to.
 
 use crate::api::words::{Activity, Failure, PromptKind};
+use crate::classify::evidence::shorten;
 use crate::classify::observation::{At, Line};
-use crate::classify::profile::{AskKind, EventRule, Meaning, Profile, Stream, Take};
+use crate::classify::profile::{AskKind, EventRule, Feed, Meaning, Profile, Take};
 use crate::classify::profile::{number_at, text_at};
 use crate::classify::text::with_visible_controls;
 use serde::{Deserialize, Serialize};
@@ -150,24 +151,24 @@ impl Fold {
     /// Processes the lines that are new since the last look.
     ///
     /// `known_session` is the conversation id according to another channel.
-    pub fn take(&mut self, profile: &Profile, stream: &Stream, lines: &[Line], known_session: Option<&str>) {
+    pub fn take(&mut self, profile: &Profile, feed: &Feed, lines: &[Line], known_session: Option<&str>) {
         for line in lines {
             match &line.payload {
-                Ok(value) => self.take_line(profile, stream, value, line.at, known_session),
+                Ok(value) => self.take_line(profile, feed, value, line.at, known_session),
                 Err(why) => self.error = Some(with_visible_controls(why)),
             }
         }
     }
 
-    fn take_line(&mut self, profile: &Profile, stream: &Stream, value: &Value, at: At, known: Option<&str>) {
+    fn take_line(&mut self, profile: &Profile, feed: &Feed, value: &Value, at: At, known: Option<&str>) {
         if !value.is_object() {
             self.error = Some("a line is not a JSON object".to_owned());
             return;
         }
-        if let Some(session) = text_at(value, stream.session.as_ref()) {
+        if let Some(session) = text_at(value, feed.session.as_ref()) {
             let known = known.or(self.session_id.as_deref());
             let foreign = known.is_some_and(|known| known != session);
-            if stream.known_session_only && (foreign || known.is_none()) {
+            if feed.known_session_only && (foreign || known.is_none()) {
                 return;
             }
             if !foreign && self.session_id.is_none() && is_session_id(&session) {
@@ -175,9 +176,9 @@ impl Fold {
             }
         }
         self.error = None;
-        let name = shown_at(value, stream.name.as_ref()).unwrap_or_default();
+        let name = shown_at(value, feed.name.as_ref()).unwrap_or_default();
         self.last = Some((name, at));
-        for rule in stream.on.iter().filter(|rule| rule.applies(value)) {
+        for rule in feed.on.iter().filter(|rule| rule.applies(value)) {
             self.apply(profile, rule, value, at);
         }
     }
@@ -343,9 +344,8 @@ fn count(value: &Value) -> u32 {
 
 fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {
     let (kind, dialog) = rule.asks.unwrap_or(AskKind::Permission).prompt();
-    let text = |pointer: &Option<String>| {
-        shown_at(value, pointer.as_ref()).map(|text| crate::classify::evidence::shorten(&text, ASK_LIMIT))
-    };
+    let text =
+        |pointer: &Option<String>| shown_at(value, pointer.as_ref()).map(|text| shorten(&text, ASK_LIMIT));
     let Take { tool, command, file, text: question, id, .. } = &rule.take;
     Ask {
         kind,
@@ -380,8 +380,9 @@ mod tests {
     /// A fold that has processed these lines with its own rules.
     fn folded(lines: &[Value]) -> Fold {
         let profile = Profiles::shipped().get("generic").unwrap();
-        let stream: Stream = toml::from_str(
+        let feed: Feed = toml::from_str(
             r#"
+            channel = "hook"
             session = "/session"
             on = [
                 { when = { "/e" = "ask" }, says = "asked", asks = "permission", take = { command = "/command" } },
@@ -392,7 +393,7 @@ mod tests {
         let mut fold = Fold::default();
         let lines =
             lines.iter().map(|line| Line { at: At(1), payload: Ok(line.clone()) }).collect::<Vec<_>>();
-        fold.take(&profile, &stream, &lines, None);
+        fold.take(&profile, &feed, &lines, None);
         fold
     }
 

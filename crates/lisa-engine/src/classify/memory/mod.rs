@@ -6,6 +6,7 @@ pub(crate) use fold::is_session_id;
 pub use fold::{Ask, Fold, Phase, Usage};
 
 use crate::classify::{
+    channel::PerChannel,
     evidence::{ClaimKind, Evidence, Source},
     observation::At,
     prompt::Occurrence,
@@ -18,7 +19,7 @@ use std::{
 };
 
 /// The schema version. A file with another version isn't read; the session is judged from scratch.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What is carried from one look at a session to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,12 +55,8 @@ pub struct Memory {
     pub native: NativeSeen,
     /// The claims at the last look, and since when each has been made without a break.
     pub standing: BTreeMap<String, At>,
-    /// The fold of hook events.
-    pub hooks: Fold,
-    /// The fold of notifications.
-    pub notify: Fold,
-    /// The fold of transcript lines.
-    pub transcript: Fold,
+    /// What the lines of each channel add up to.
+    pub feeds: PerChannel<Fold>,
     /// How far each file has been read.
     pub offsets: BTreeMap<String, u64>,
 }
@@ -82,9 +79,7 @@ impl Default for Memory {
             input_shown_at: None,
             native: NativeSeen::default(),
             standing: BTreeMap::new(),
-            hooks: Fold::default(),
-            notify: Fold::default(),
-            transcript: Fold::default(),
+            feeds: PerChannel::default(),
             offsets: BTreeMap::new(),
         }
     }
@@ -187,9 +182,7 @@ impl Memory {
             .chain(prompt.touched_at.as_mut())
             .chain(standing.values_mut())
             .for_each(|time| time.set_back(by));
-        [&mut self.hooks, &mut self.notify, &mut self.transcript]
-            .into_iter()
-            .for_each(|fold| fold.set_back(by));
+        self.feeds.all_mut().into_iter().for_each(|fold| fold.set_back(by));
     }
 
     /// Whether only the time and the agent's CPU time differ from `before`, i.e. what
@@ -221,27 +214,34 @@ impl Memory {
 
     /// Forgets the background work of the last turn, which ended with it.
     pub(super) fn forget_background(&mut self) {
-        for fold in [&mut self.hooks, &mut self.notify, &mut self.transcript] {
-            fold.forget_background();
-        }
+        self.feeds.all_mut().into_iter().for_each(Fold::forget_background);
     }
 
     /// The conversation's own id, from whichever channel knows it.
     pub fn session_id(&self) -> Option<&str> {
-        let folds = [&self.hooks, &self.transcript, &self.notify];
-        folds.into_iter().find_map(|fold| fold.session_id.as_deref())
+        self.feeds.all().into_iter().find_map(|fold| fold.session_id.as_deref())
+    }
+
+    /// The prompt that a channel has announced and that nothing has closed since.
+    pub(super) fn announced(&self) -> Option<&Ask> {
+        self.feeds.all().into_iter().find_map(|fold| fold.ask.as_ref())
     }
 
     /// Whether the agent itself has reported the end of the turn that began at `began`.
     pub fn turn_over_since(&self, began: Option<At>) -> bool {
         let over = |fold: &&Fold| matches!(fold.phase, Phase::Over | Phase::Failed | Phase::Interrupted);
-        let folds = [&self.hooks, &self.transcript];
-        folds.into_iter().filter(over).any(|fold| began.is_none_or(|began| fold.tells_of_turn_since(began)))
+        self.feeds
+            .all()
+            .into_iter()
+            .filter(over)
+            .any(|fold| began.is_none_or(|began| fold.tells_of_turn_since(began)))
     }
 
     /// Tokens and model, from whichever channel reports them.
     pub fn usage(&self) -> Usage {
-        let folds = [&self.transcript, &self.hooks, &self.notify];
+        // The transcript counts what was used; hooks only name the model.
+        let PerChannel { hook, transcript, notify } = &self.feeds;
+        let folds = [transcript, hook, notify];
         let pick = |field: fn(&Usage) -> Option<u64>| folds.into_iter().find_map(|fold| field(&fold.usage));
         Usage {
             model: folds.into_iter().find_map(|fold| fold.usage.model.clone()),
@@ -253,7 +253,7 @@ impl Memory {
 
     /// The agent's last message, from the channel that spoke last.
     pub fn last_message(&self) -> Option<&str> {
-        let mut folds = [&self.hooks, &self.notify, &self.transcript];
+        let mut folds = self.feeds.all();
         folds.sort_by_key(|fold| std::cmp::Reverse(fold.phase_at));
         folds.into_iter().find_map(|fold| fold.message.as_deref())
     }

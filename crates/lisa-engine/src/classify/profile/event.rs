@@ -1,23 +1,88 @@
-//! The meaning of an agent's events: hooks, notifications and transcript lines share the same kind of rule.
+//! An agent's feeds of events: hooks, notifications and transcript lines share the same kind of rule.
 
+use super::Pattern;
 use crate::api::words::{DialogKind, PromptKind};
+use crate::classify::channel::Channel;
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// One channel of JSON lines, and what its lines mean.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Stream {
+/// A feed of JSON lines: the channel it is, where its lines come from, and what they mean.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feed {
+    /// The channel. An agent has at most one feed for each.
+    pub channel: Channel,
+    /// Where its lines come from. If absent, no launch attaches it, and only recordings have its lines.
+    pub from: Option<FeedSource>,
+    /// Whether it reports every change as it happens, so that nothing else needs to be watched.
+    #[serde(default)]
+    pub complete: bool,
     /// Where a line has its conversation id; lines of other conversations are ignored.
     pub session: Option<String>,
     /// Whether a line only counts if its conversation is already known from another channel.
+    #[serde(default)]
     pub known_session_only: bool,
     /// Where a line has its name, for `explain`.
     pub name: Option<String>,
     /// The rules; all that match apply, in order.
+    #[serde(default)]
     pub on: Vec<EventRule>,
+    /// Which lines to show to people who read the conversation; the first match shows a line.
+    #[serde(default)]
+    pub show: Vec<Show>,
+    /// Where a block of a message has its parts, if messages are lists of blocks.
+    #[serde(default)]
+    pub blocks: Blocks,
+}
+
+/// Where the lines of a feed come from. For paths, see [`Native::file`](super::Native::file).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FeedSource {
+    /// Lisa's hook command, which the launch attaches.
+    Hook,
+    /// A file, by its path.
+    File(String),
+    /// A file that the agent's process has open.
+    Open(OpenFile),
+}
+
+/// A file that the agent's process has open.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenFile {
+    /// How its path ends (`*` matches any text).
+    pub path: String,
+    /// Which of several, if the title tells: the start of the conversation id, which is also in the file's name.
+    pub titled: Option<Pattern>,
+}
+
+/// A kind of line to show to people.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// Fields (JSON pointers) with their required values.
+    pub when: BTreeMap<String, Want>,
+    /// Who speaks.
+    pub role: String,
+    /// Where its text is (a JSON pointer).
+    pub text: String,
+}
+
+/// Where a block of a message has its parts (JSON pointers).
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Blocks {
+    /// Its text.
+    pub text: Option<String>,
+    /// The name of the called tool, in a block that also has an input.
+    pub tool: Option<String>,
+    /// The tool's input.
+    pub input: Option<String>,
+    /// The tool's output.
+    pub output: Option<String>,
 }
 
 /// The meaning of one kind of line.

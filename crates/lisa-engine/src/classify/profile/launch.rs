@@ -34,9 +34,6 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// A settings file that is written into the session's directory for this launch only, as `{settings}`.
     pub settings: Option<Settings>,
-    /// The paths of the agent's own files.
-    #[serde(default)]
-    pub files: Files,
     /// How a hook decides permissions, if the agent supports that.
     pub decide: Option<Decide>,
 }
@@ -65,57 +62,6 @@ pub struct Decide {
     pub allow: String,
     /// What the hook prints to deny; `{message}` is a JSON string with the reason.
     pub deny: String,
-}
-
-/// The paths of an agent's own files.
-///
-/// In a path, `{pid}` is the agent's process, `{session_id}` its conversation id and `{folder}` the session's
-/// directory. `{NAME:default}` is an environment variable of the agent, or the default if it is unset (`~` is its
-/// home). A `*` matches any one directory or file name.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Files {
-    /// The agent's own state file.
-    pub native: Option<String>,
-    /// Where that file has the conversation id (a JSON pointer).
-    pub native_session_id: Option<String>,
-    /// The transcript of the conversation.
-    pub transcript: Option<String>,
-    /// Alternatively: the first file that the agent's process has open whose path ends like this (`*` matches any
-    /// text).
-    pub transcript_open: Option<String>,
-    /// Which of those, if the title tells: the start of the conversation id, which is also in the file's name.
-    pub transcript_titled: Option<super::Pattern>,
-    /// Which lines of the transcript to show to people; the first match shows a line.
-    pub show: Vec<Show>,
-    /// Where a block of a message has its parts, if messages are lists of blocks.
-    pub blocks: Blocks,
-}
-
-/// Where a block of a message has its parts (JSON pointers).
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Blocks {
-    /// Its text.
-    pub text: Option<String>,
-    /// The name of the called tool, in a block that also has an input.
-    pub tool: Option<String>,
-    /// The tool's input.
-    pub input: Option<String>,
-    /// The tool's output.
-    pub output: Option<String>,
-}
-
-/// A kind of transcript line to show to people.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Show {
-    /// Fields (JSON pointers) with their required values.
-    pub when: BTreeMap<String, super::Want>,
-    /// Who speaks.
-    pub role: String,
-    /// Where its text is (a JSON pointer).
-    pub text: String,
 }
 
 /// The program and how to find it.

@@ -13,7 +13,7 @@ mod screen;
 #[cfg(feature = "fuzz")]
 pub(crate) use catalog::parse;
 pub use catalog::{FALLBACK, ProfileError, Profiles};
-pub use event::{AskKind, EventRule, Meaning, Stream, Take, Want, lookup};
+pub use event::{AskKind, Blocks, EventRule, Feed, FeedSource, Meaning, OpenFile, Show, Take, Want, lookup};
 pub(crate) use event::{all_hold, number_at, text_at};
 pub use pattern::{Pattern, Rx};
 pub use screen::{
@@ -22,6 +22,7 @@ pub use screen::{
 };
 
 use crate::api::words::{ErrorKind, PromptKind};
+use crate::classify::channel::Channel;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -46,15 +47,9 @@ pub struct Profile {
     pub terminal_title: TerminalTitle,
     /// The meaning of its own state file.
     pub native: Option<Native>,
-    /// The meaning of its hook events.
-    #[serde(default)]
-    pub hooks: Stream,
-    /// The meaning of its notifications.
-    #[serde(default)]
-    pub notify: Stream,
-    /// The meaning of its transcript's lines.
-    #[serde(default)]
-    pub transcript: Stream,
+    /// Its feeds of events.
+    #[serde(default, rename = "feed")]
+    pub feeds: Vec<Feed>,
     /// The structure of its screen.
     #[serde(default)]
     pub screen: Screen,
@@ -70,6 +65,21 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The feed of a channel, if the agent has one.
+    pub fn feed(&self, channel: Channel) -> Option<&Feed> {
+        self.feeds.iter().find(|feed| feed.channel == channel)
+    }
+
+    /// The paths of its own files that are known beforehand.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        let native = self.native.as_ref().and_then(|native| native.file.as_deref());
+        let feeds = self.feeds.iter().filter_map(|feed| match &feed.from {
+            Some(FeedSource::File(path)) => Some(path.as_str()),
+            _ => None,
+        });
+        native.into_iter().chain(feeds)
+    }
+
     /// The kind of failure for an error message.
     pub fn error_kind(&self, words: &str) -> ErrorKind {
         self.errors.iter().find(|rule| rule.pattern.is_match(words)).map_or(ErrorKind::Api, |rule| rule.kind)
@@ -125,6 +135,12 @@ pub enum TitleSays {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Native {
+    /// Its path. `{pid}` is the agent's process, `{session_id}` its conversation id and `{directory}` the session's
+    /// directory. `{NAME:default}` is an environment variable of the agent, or the default if it is unset (`~` is its
+    /// home). A `*` matches any one directory or file name.
+    pub file: Option<String>,
+    /// Where it has the conversation id (a JSON pointer).
+    pub session: Option<String>,
     /// The meaning of its values; the first match wins.
     pub on: Vec<NativeRule>,
 }
@@ -190,6 +206,19 @@ pub struct Keys {
     pub enter_delay_ms: u64,
     /// How long an Enter may take to have an effect, in milliseconds.
     pub submit_timeout_ms: u64,
+}
+
+impl Keys {
+    /// Whether text is a command of the agent, which starts no turn, and not a prompt that starts with a path.
+    pub fn is_command(&self, text: &str) -> bool {
+        let text = text.trim();
+        !text.contains('\n') && self.command.as_ref().is_some_and(|command| command.is_match(text))
+    }
+
+    /// Whether text is a prompt, neither a command of the agent nor one for its shell.
+    pub fn starts_turn(&self, text: &str) -> bool {
+        !self.is_command(text) && !self.shell.as_deref().is_some_and(|mark| text.starts_with(mark))
+    }
 }
 
 impl Default for Keys {

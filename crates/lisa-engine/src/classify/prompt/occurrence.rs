@@ -7,6 +7,7 @@
 
 use crate::{
     api::words::Prompt,
+    classify::channel::Channel,
     classify::{memory::Memory, observation::At},
 };
 use serde::{Deserialize, Serialize};
@@ -84,10 +85,10 @@ pub fn identify(memory: &mut Memory, prompt: Option<&mut Prompt>, seen: Seen) {
 
 /// The agent's announcement of this prompt: its own id of the request, or the number of the announcement.
 fn request(memory: &Memory, prompt: &Prompt) -> Option<String> {
-    let folds = [("hook", &memory.hooks), ("notify", &memory.notify)];
-    folds.into_iter().find_map(|(channel, fold)| {
+    Channel::ALL.into_iter().find_map(|channel| {
+        let fold = &memory.feeds[channel];
         let ask = fold.ask.as_ref().filter(|ask| ask.kind == prompt.kind && super::is_about(ask, prompt))?;
-        Some(ask.id.clone().unwrap_or_else(|| format!("{channel} {}", fold.asks)))
+        Some(ask.id.clone().unwrap_or_else(|| format!("{} {}", channel.source(), fold.asks)))
     })
 }
 
@@ -175,14 +176,14 @@ mod tests {
         let second = id(&mut memory, Some(prompt("ls", true)), 5, 1, 2);
         assert_ne!(second, first);
         // Distinguished by the agent's own announcements.
-        memory.hooks.ask = Some(ask("ls"));
-        memory.hooks.asks = 1;
+        memory.feeds.hook.ask = Some(ask("ls"));
+        memory.feeds.hook.asks = 1;
         assert_eq!(
             id(&mut memory, Some(prompt("ls", true)), 9, 1, 2),
             second,
             "it is announced after it was drawn"
         );
-        memory.hooks.asks = 2;
+        memory.feeds.hook.asks = 2;
         assert_ne!(id(&mut memory, Some(prompt("ls", true)), 9, 1, 2), second);
         // Distinguished by a look that saw neither.
         let third = id(&mut memory, Some(prompt("ls", true)), 20, 1, 2);
@@ -193,8 +194,8 @@ mod tests {
     #[test]
     fn an_answered_prompt_whose_dialog_is_about_to_go_is_not_another_one() {
         let mut memory = Memory::default();
-        memory.hooks.ask = Some(ask("ls"));
-        memory.hooks.asks = 1;
+        memory.feeds.hook.ask = Some(ask("ls"));
+        memory.feeds.hook.asks = 1;
         let first = id(&mut memory, Some(prompt("ls", true)), 0, 0, 1);
         assert_eq!(
             id(&mut memory, Some(prompt("ls", true)), 5, 1, 2),
@@ -219,11 +220,11 @@ mod tests {
     #[test]
     fn an_announcement_of_something_else_is_not_about_the_prompt_that_is_shown() {
         let mut memory = Memory::default();
-        memory.hooks.ask = Some(ask("ls"));
-        memory.hooks.asks = 1;
+        memory.feeds.hook.ask = Some(ask("ls"));
+        memory.feeds.hook.asks = 1;
         let first = id(&mut memory, Some(prompt("ls", true)), 0, 0, 1);
-        memory.hooks.ask = Some(ask("rm"));
-        memory.hooks.asks = 2;
+        memory.feeds.hook.ask = Some(ask("rm"));
+        memory.feeds.hook.asks = 2;
         assert_eq!(id(&mut memory, Some(prompt("ls", true)), 9, 0, 1), first);
     }
 }

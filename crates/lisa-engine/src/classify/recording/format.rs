@@ -1,5 +1,6 @@
 //! The types of `lisa-recording/1`.
 
+use crate::classify::channel::Channel;
 use crate::classify::observation::{At, Pane, Proc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +86,26 @@ pub struct Row {
     /// Whether they are literal text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub literal: Option<bool>,
+}
+
+impl Row {
+    /// What a channel published, if the line is from it.
+    pub const fn payload(&self, channel: Channel) -> Option<&Value> {
+        match channel {
+            Channel::Hook => self.hook.as_ref(),
+            Channel::Transcript => self.transcript.as_ref(),
+            Channel::Notify => self.notify.as_ref(),
+        }
+    }
+
+    /// The same, to change.
+    pub const fn payload_mut(&mut self, channel: Channel) -> &mut Option<Value> {
+        match channel {
+            Channel::Hook => &mut self.hook,
+            Channel::Transcript => &mut self.transcript,
+            Channel::Notify => &mut self.notify,
+        }
+    }
 }
 
 /// A field that may be present with the value null.

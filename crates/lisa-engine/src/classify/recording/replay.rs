@@ -3,11 +3,12 @@
 use super::format::processes;
 use super::{Row, Timeline};
 use crate::classify::memory::Memory;
-use crate::classify::profile::{Profile, Profiles};
+use crate::classify::profile::{Keys, Profile, Profiles};
 use crate::classify::resolve::{Outcome, step};
 use crate::{
     api::words::Mode,
-    classify::observation::{At, Line, Observation, Reading},
+    classify::channel::{Channel, PerChannel},
+    classify::observation::{At, Line, NewLines, Observation, Reading},
 };
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -17,31 +18,29 @@ use std::sync::Arc;
 const RUN: &str = "replay";
 
 /// Converts the rows of a recording to looks, in order.
-pub struct Player {
+pub struct Player<'p> {
+    keys: &'p Keys,
     mode: Mode,
     screen: Reading<Arc<str>>,
     ansi: Reading<Arc<str>>,
     native: Reading<Value>,
-    hooks: Vec<Line>,
-    notifies: Vec<Line>,
-    transcript: Vec<Line>,
+    feeds: PerChannel<NewLines>,
     typed: String,
     swallowed: bool,
     prompt_sent_at: Option<At>,
 }
 
-impl Player {
+impl<'p> Player<'p> {
     /// A player for a session that was started with these arguments.
-    pub fn new(profile: &Profile, args: &[String]) -> Self {
+    pub fn new(profile: &'p Profile, args: &[String]) -> Self {
         let exec = args.iter().any(|arg| profile.process.exec_args.contains(arg));
         Self {
+            keys: &profile.keys,
             mode: if exec { Mode::Exec } else { Mode::Interactive },
             screen: Reading::Absent,
             ansi: Reading::Absent,
             native: Reading::Absent,
-            hooks: Vec::new(),
-            notifies: Vec::new(),
-            transcript: Vec::new(),
+            feeds: PerChannel::default(),
             typed: String::new(),
             swallowed: false,
             prompt_sent_at: None,
@@ -51,10 +50,10 @@ impl Player {
     /// Processes a row; a frame returns a look.
     pub fn play(&mut self, row: &Row) -> Option<Observation> {
         let at = At(row.t);
-        let line = |payload: &Value| Line { at, payload: Ok(payload.clone()) };
-        self.hooks.extend(row.hook.iter().map(line));
-        self.notifies.extend(row.notify.iter().map(line));
-        self.transcript.extend(row.transcript.iter().map(line));
+        for channel in Channel::ALL {
+            let line = row.payload(channel).map(|payload| Line { at, payload: Ok(payload.clone()) });
+            self.feeds[channel].lines.extend(line);
+        }
         self.type_keys(row, at);
         let pane = row.pane.as_ref()?.pane();
         self.swallowed = pane.in_mode;
@@ -71,25 +70,14 @@ impl Player {
             None => {}
         }
         Some(Observation {
-            at,
-            spawned_at: At(0),
-            run_id: RUN.to_owned(),
-            mode: self.mode,
             pane: Reading::Seen(pane),
             screen: self.screen.clone(),
             screen_ansi: self.ansi.clone(),
             procs: row.procs.as_ref().map_or(Reading::Absent, |procs| Reading::Seen(processes(procs))),
             native: self.native.clone(),
-            hooks: std::mem::take(&mut self.hooks),
-            notifies: std::mem::take(&mut self.notifies),
-            transcript: std::mem::take(&mut self.transcript),
-            stream_errors: Vec::new(),
-            done: Reading::Absent,
-            heartbeat: Reading::Absent,
-            lock_wait_ms: 0,
+            feeds: std::mem::take(&mut self.feeds),
             prompt_sent_at: self.prompt_sent_at,
-            server_died: false,
-            commits_since_turn: None,
+            ..Observation::none(at, At(0), RUN, self.mode)
         })
     }
 
@@ -101,7 +89,7 @@ impl Player {
                 _ if row.literal == Some(true) => self.typed.push_str(key),
                 "Enter" => {
                     let typed = std::mem::take(&mut self.typed);
-                    if !self.swallowed && !typed.trim().is_empty() && !typed.starts_with(['/', '!']) {
+                    if !self.swallowed && !typed.trim().is_empty() && self.keys.starts_turn(&typed) {
                         self.prompt_sent_at = Some(at);
                     }
                 }

@@ -2,6 +2,7 @@
 
 use super::format::{Header, PaneFields, Row, proc_rows};
 use super::mask::Mask;
+use crate::classify::channel::Channel;
 use crate::classify::observation::{Line, Observation};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -31,9 +32,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If it can't be written.
     pub fn look(&mut self, obs: &Observation) -> io::Result<()> {
-        for (lines, pick) in [(&obs.hooks, 0), (&obs.notifies, 1), (&obs.transcript, 2)] {
-            for line in lines {
-                self.line(obs, line, pick)?;
+        for channel in Channel::ALL {
+            for line in &obs.feeds[channel].lines {
+                self.line(obs, line, channel)?;
             }
         }
         let Some(pane) = obs.pane.seen() else { return Ok(()) };
@@ -67,15 +68,11 @@ impl<W: Write> Writer<W> {
         self.row(&Row { keys: Some(Value::Array(keys)), literal: Some(literal), t, ..Row::default() })
     }
 
-    fn line(&mut self, obs: &Observation, line: &Line, pick: usize) -> io::Result<()> {
+    fn line(&mut self, obs: &Observation, line: &Line, channel: Channel) -> io::Result<()> {
         let Ok(payload) = &line.payload else { return Ok(()) };
         let payload = Some(self.mask.value(payload));
         let mut row = Row { t: line.at.0.saturating_sub(obs.spawned_at.0), ..Row::default() };
-        match pick {
-            0 => row.hook = payload,
-            1 => row.notify = payload,
-            _ => row.transcript = payload,
-        }
+        *row.payload_mut(channel) = payload;
         self.row(&row)
     }
 

@@ -1,31 +1,52 @@
-//! The event channels: hooks, notifications, transcript.
+//! What the agent says on its event channels: hooks, transcript, notifications.
 
-use super::Look;
-use crate::api::words::{Activity, Failure, StateName};
-use crate::classify::evidence::{Claim, Evidence, Source};
+use super::{Look, Sensor};
+use crate::api::words::{Activity, ErrorKind, Failure, Signals, StateName};
+use crate::classify::channel::Channel;
+use crate::classify::evidence::{Claim, Evidence};
 use crate::classify::memory::{Fold, Phase};
 use crate::classify::observation::At;
 use crate::classify::prompt;
 use crate::classify::resolve::is_expired;
 
-pub(super) fn hooks(look: &Look<'_>) -> Vec<Evidence> {
-    channel(look, &look.memory.hooks, Source::Hook)
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    Channel::ALL.into_iter().flat_map(|channel| told(look, channel)).collect()
 }
 
-pub(super) fn notify(look: &Look<'_>) -> Vec<Evidence> {
-    channel(look, &look.memory.notify, Source::Notify)
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    let feeds = &look.memory.feeds;
+    let age = |fold: &Fold| fold.last.as_ref().map(|(_, at)| look.now().since(*at));
+    signals.last_hook = feeds.hook.last.as_ref().map(|(name, _)| name.clone());
+    signals.last_hook_age_ms = age(&feeds.hook);
+    signals.transcript_turn_complete = match feeds.transcript.phase {
+        Phase::Unknown | Phase::Up => None,
+        phase => Some(phase != Phase::Running),
+    };
+    signals.transcript_age_ms = age(&feeds.transcript);
+    signals.hook_error = error(look, Channel::Hook).map(str::to_owned);
+    signals.notify_error = error(look, Channel::Notify).map(str::to_owned);
+    signals.transcript_error = error(look, Channel::Transcript).map(str::to_owned);
+    let count = |fold: &&Fold| u32::try_from(fold.subagents.len()).unwrap_or(u32::MAX);
+    signals.subagents = feeds.all().iter().map(count).max().unwrap_or(0);
+    signals.background_tasks = feeds.all().iter().map(|fold| fold.background).max().unwrap_or(0);
 }
 
-pub(super) fn transcript(look: &Look<'_>) -> Vec<Evidence> {
-    channel(look, &look.memory.transcript, Source::Transcript)
+/// Why a channel couldn't be read, or its last line.
+fn error<'a>(look: &Look<'a>, channel: Channel) -> Option<&'a str> {
+    let unreadable = look.obs.feeds[channel].error.as_deref();
+    unreadable.or_else(|| look.memory.feeds[channel].error.as_deref())
 }
 
-fn channel(look: &Look<'_>, fold: &Fold, source: Source) -> Vec<Evidence> {
-    if look.pane().is_some_and(|pane| pane.dead) {
-        return Vec::new();
+fn told(look: &Look<'_>, channel: Channel) -> Vec<Evidence> {
+    let (fold, source) = (&look.memory.feeds[channel], channel.source());
+    let mut evidence: Vec<Evidence> =
+        error(look, channel).map(|why| look.unreadable(source, channel.error(), why)).into_iter().collect();
+    if look.is_dead() {
+        return evidence;
     }
     let quote = fold.last.as_ref().map(|(name, _)| name.as_str()).unwrap_or_default();
-    let mut evidence = Vec::new();
     let mut say = |claim: Claim, at: At| evidence.push(Evidence::new(source, at, claim, quote));
     if let Some(ask) = &fold.ask {
         say(Claim::Asking { prompt: Some(prompt::from_ask(look.profile, ask)) }, ask.at);
@@ -45,11 +66,7 @@ fn channel(look: &Look<'_>, fold: &Fold, source: Source) -> Vec<Evidence> {
         ),
         Phase::Interrupted => say(Claim::Interrupted, fold.phase_at),
         Phase::Failed => {
-            let unknown = || Failure {
-                kind: crate::api::words::ErrorKind::Api,
-                recoverable: true,
-                message: String::new(),
-            };
+            let unknown = || Failure { kind: ErrorKind::Api, recoverable: true, message: String::new() };
             say(Claim::Failed { failure: fold.failure.clone().unwrap_or_else(unknown) }, fold.phase_at);
         }
     }

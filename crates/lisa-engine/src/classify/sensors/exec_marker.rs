@@ -1,7 +1,7 @@
 //! The marker that a run in exec mode prints at its very end.
 
-use super::{Look, process::find_agent};
-use crate::api::words::Mode;
+use super::{Look, Sensor, process::find_agent};
+use crate::api::words::{Mode, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 
 /// The marker's text before the exit code.
@@ -9,7 +9,13 @@ pub(crate) const MARKER: &str = "__LISA_EXEC_DONE__:";
 /// How many lines a shell may print after the marker (its prompt).
 const LINES_AFTER: usize = 3;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.exec_marker = look.obs.screen.seen().and_then(|screen| find(screen));
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
     if look.obs.mode != Mode::Exec || !has_ended(look) {
         return Vec::new();
     }

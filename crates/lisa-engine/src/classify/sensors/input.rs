@@ -1,6 +1,7 @@
 //! The input box, and unsent text in it. Or what is in its place: plain text, or something unknown.
 
-use super::Look;
+use super::{Look, Sensor};
+use crate::api::words::Signals;
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::prompt;
 use crate::classify::screen::Layout;
@@ -8,8 +9,16 @@ use crate::classify::screen::Layout;
 /// Minimum number of lines that count as plain text; fewer are a warning, or the echo of what somebody typed.
 const PLAIN_LINES: usize = 3;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
-    if look.pane().is_some_and(|pane| pane.dead) {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    let input = look.layout.as_ref().and_then(|layout| layout.input());
+    signals.input_shown = input.is_some();
+    signals.draft = input.and_then(|input| input.draft.clone());
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if look.is_dead() {
         return Vec::new();
     }
     let Some(layout) = &look.layout else { return Vec::new() };

@@ -1,7 +1,7 @@
 //! Sensors: small pure functions, one per signal, that turn one look into evidence.
 //!
-//! A new signal is one file and one line in [`SENSORS`]. Sensors read no file, clock or environment, and decide
-//! nothing. They say what one source claims, and quote it.
+//! A new sensor is one file and one line in [`SENSORS`]. Sensors read no file, clock or environment, and decide
+//! nothing. They say what one source claims, quote it, and fill in the [`Signals`] that callers see.
 
 mod done_file;
 mod events;
@@ -10,45 +10,48 @@ mod input;
 mod native;
 mod pane;
 pub(crate) mod process;
+mod records;
 mod screen_dialog;
 mod screen_turn;
 mod sent;
 mod timing;
 mod title;
 pub(crate) mod todos;
-mod unreadable;
 
 pub(crate) use timing::OUTPUT_STALE_MS;
-pub use todos::Todos;
 
-use crate::api::words::Prompt;
+use crate::api::words::{Prompt, SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::memory::Memory;
-use crate::classify::observation::{At, Observation, Pane};
+use crate::classify::observation::{At, Observation, Pane, Reading};
 use crate::classify::profile::{NativeRule, Profile, TitleSays, all_hold};
 use crate::classify::prompt;
 use crate::classify::screen::{Found, Layout};
 
-/// One sensor: its name and its function.
-pub type Sensor = (&'static str, fn(&Look<'_>) -> Vec<Evidence>);
+/// One sensor.
+pub struct Sensor {
+    /// What the look says, as evidence. A sensor whose reading failed says [`Claim::Unreadable`].
+    pub sense: fn(&Look<'_>) -> Vec<Evidence>,
+    /// Fills in the signals that this sensor reads.
+    pub show: fn(&Look<'_>, &mut Signals),
+}
 
 /// Every sensor, strongest source first.
 pub const SENSORS: &[Sensor] = &[
-    ("pane", pane::sense),
-    ("process", process::sense),
-    ("done_file", done_file::sense),
-    ("exec_marker", exec_marker::sense),
-    ("title", title::sense),
-    ("native", native::sense),
-    ("hooks", events::hooks),
-    ("notify", events::notify),
-    ("transcript", events::transcript),
-    ("screen_dialog", screen_dialog::sense),
-    ("screen_turn", screen_turn::sense),
-    ("input", input::sense),
-    ("sent", sent::sense),
-    ("timing", timing::sense),
-    ("unreadable", unreadable::sense),
+    pane::SENSOR,
+    process::SENSOR,
+    done_file::SENSOR,
+    exec_marker::SENSOR,
+    title::SENSOR,
+    native::SENSOR,
+    events::SENSOR,
+    screen_dialog::SENSOR,
+    screen_turn::SENSOR,
+    input::SENSOR,
+    todos::SENSOR,
+    sent::SENSOR,
+    timing::SENSOR,
+    records::SENSOR,
 ];
 
 /// One look, with everything that several sensors need, computed once.
@@ -94,6 +97,16 @@ impl<'a> Look<'a> {
         Evidence::new(source, since, claim, quote)
     }
 
+    /// That a signal couldn't be read.
+    fn unreadable(&self, source: Source, signal: SignalError, why: &str) -> Evidence {
+        self.standing(source, Claim::Unreadable { signal }, why)
+    }
+
+    /// Whether the pane's process has ended. Then what the agent published and what its screen shows no longer count.
+    fn is_dead(&self) -> bool {
+        self.pane().is_some_and(|pane| pane.dead)
+    }
+
     /// The meaning of the title.
     pub fn title_says(&self) -> Option<TitleSays> {
         let title = self.pane()?.title.as_str();
@@ -114,5 +127,27 @@ impl<'a> Look<'a> {
 
 /// Runs all sensors on one look.
 pub fn sense(look: &Look<'_>) -> Vec<Evidence> {
-    SENSORS.iter().flat_map(|(_, sensor)| sensor(look)).collect()
+    SENSORS.iter().flat_map(|sensor| (sensor.sense)(look)).collect()
+}
+
+/// Collects the signals of one look.
+pub fn signals(look: &Look<'_>) -> Signals {
+    let mut signals = Signals::default();
+    for sensor in SENSORS {
+        (sensor.show)(look, &mut signals);
+    }
+    signals
+}
+
+/// For a sensor that has nothing to say.
+const fn no_evidence(_: &Look<'_>) -> Vec<Evidence> {
+    Vec::new()
+}
+
+/// For a sensor that has nothing to show.
+const fn nothing_to_show(_: &Look<'_>, _: &mut Signals) {}
+
+/// Why a reading failed, if it did.
+fn failure<T>(reading: &Reading<T>) -> Option<String> {
+    reading.failure().map(str::to_owned)
 }

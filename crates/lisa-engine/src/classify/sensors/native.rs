@@ -1,14 +1,19 @@
 //! The agent's own state file.
 
-use super::Look;
-use crate::api::words::Activity;
+use super::{Look, Sensor, failure};
+use crate::api::words::{Activity, SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::memory::Ask;
 use crate::classify::profile::NativeSays;
 use crate::classify::prompt;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
-    if look.pane().is_some_and(|pane| pane.dead) {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if let Some(why) = look.obs.native.failure() {
+        return vec![look.unreadable(Source::Native, SignalError::Native, why)];
+    }
+    if look.is_dead() {
         return Vec::new();
     }
     let Some(rule) = look.native_says() else { return Vec::new() };
@@ -35,4 +40,17 @@ fn quote<'k>(file: &serde_json::Value, fields: impl Iterator<Item = &'k String>)
         Some(format!("{}={}", pointer.trim_start_matches('/'), file.pointer(pointer)?))
     });
     parts.collect::<Vec<_>>().join(" ")
+}
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.native_status = look.native_says().map(|rule| {
+        let word = match rule.says {
+            NativeSays::Working => "working",
+            NativeSays::Idle => "idle",
+            NativeSays::Background => "background",
+            NativeSays::Asking => "asking",
+        };
+        word.to_owned()
+    });
+    signals.native_error = failure(&look.obs.native);
 }

@@ -1,10 +1,16 @@
-//! The pane's end, as reported by tmux.
+//! The pane as reported by tmux: its end, and what callers see of it.
 
-use super::Look;
+use super::{Look, Sensor, failure};
+use crate::api::words::{SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::observation::Reading;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if let Some(why) = look.obs.pane.failure() {
+        return vec![look.unreadable(Source::Pane, SignalError::Tmux, why)];
+    }
     if look.obs.server_died {
         return vec![look.standing(
             Source::Pane,
@@ -24,4 +30,22 @@ pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
         (None, None) => "pane_dead=1, no exit status yet".to_owned(),
     };
     vec![look.standing(Source::Pane, Claim::PaneDead { code, signal }, &quote)]
+}
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.tmux_read_error = failure(&look.obs.pane);
+    let Some(pane) = look.pane() else { return };
+    let failed = pane.exit_signal.is_some() || pane.exit_status.is_some_and(|code| code != 0);
+    let status = if !pane.dead {
+        "alive"
+    } else if failed {
+        "crashed"
+    } else {
+        "exited"
+    };
+    signals.pane_status = Some(status.to_owned());
+    signals.pane_command = Some(pane.command.clone()).filter(|command| !command.is_empty());
+    signals.window_activity_age_ms = Some(look.now().since(pane.activity));
+    signals.cursor_visible = Some(pane.cursor_visible);
+    signals.in_mode = Some(pane.in_mode);
 }

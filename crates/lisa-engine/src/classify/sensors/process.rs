@@ -1,6 +1,7 @@
 //! The agent's process in the pane's process tree.
 
-use super::Look;
+use super::{Look, Sensor, failure};
+use crate::api::words::{SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::memory::Phase;
 use crate::classify::observation::{Pane, Proc};
@@ -33,7 +34,21 @@ pub(crate) fn find_agent<'p>(profile: &Profile, root: u32, procs: &'p [Proc]) ->
     None
 }
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    let agent = look.pane().zip(look.obs.procs.seen());
+    let agent = agent.and_then(|(pane, procs)| find_agent(look.profile, pane.pid, procs));
+    signals.agent_pid = agent.map(|agent| agent.pid);
+    let measured = &look.memory.agent;
+    signals.agent_cpu_permille = measured.cpu_permille.filter(|_| measured.at == look.now());
+    signals.agent_scan_error = failure(&look.obs.procs);
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if let Some(why) = look.obs.procs.failure() {
+        return vec![look.unreadable(Source::Process, SignalError::AgentScan, why)];
+    }
     let (Some(pane), Some(procs)) = (look.pane(), look.obs.procs.seen()) else { return Vec::new() };
     if pane.dead {
         return Vec::new();
@@ -62,7 +77,8 @@ fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
     if !known || !rest {
         return Vec::new();
     }
-    let said = look.memory.hooks.phase == Phase::Left || look.memory.native.removed;
+    let said = look.memory.feeds.all().into_iter().any(|fold| fold.phase == Phase::Left);
+    let said = said || look.memory.native.removed;
     let title_back = look.memory.first_title.as_deref().is_some_and(|first| first == pane.title);
     let clean = said || pane.title.is_empty() || title_back;
     let quote = format!(

@@ -1,16 +1,22 @@
 //! A dialog on the screen, in the place for dialogs.
 
-use super::Look;
+use super::{Look, Sensor};
+use crate::api::words::Signals;
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::prompt;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
-    if look.pane().is_some_and(|pane| pane.dead) {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.prompt_waiting = look.dialog.is_some();
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if look.is_dead() {
         return Vec::new();
     }
     let Some(shown) = look.dialog.clone() else { return Vec::new() };
-    let ask = [&look.memory.hooks, &look.memory.notify].into_iter().find_map(|fold| fold.ask.as_ref());
-    let prompt = prompt::complete(look.profile, shown, ask);
+    let prompt = prompt::complete(look.profile, shown, look.memory.announced());
     let quote = prompt.title.clone();
     vec![look.standing(Source::Screen, Claim::Dialog { prompt }, &quote)]
 }

@@ -1,12 +1,24 @@
 //! What the structure of the screen says about the turn: a spinner in its place, or the line that ends a turn.
 
-use super::Look;
-use crate::api::words::{Activity, Failure};
+use super::{Look, Sensor, failure};
+use crate::api::words::{Activity, Failure, SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::profile::SignSays;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
-    if look.pane().is_some_and(|pane| pane.dead) {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.capture_error = failure(&look.obs.screen);
+    signals.output_hash.clone_from(&look.memory.output.hash);
+    let changed = look.memory.output.hash.as_ref().map(|_| look.memory.output.changed_at);
+    signals.output_age_ms = changed.map(|at| look.now().since(at));
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
+    if let Some(why) = look.obs.screen.failure() {
+        return vec![look.unreadable(Source::Screen, SignalError::Capture, why)];
+    }
+    if look.is_dead() {
         return Vec::new();
     }
     let claims = look.signs.iter().map(|found| {

@@ -1,12 +1,14 @@
 //! A prompt that Lisa just submitted.
 
-use super::Look;
+use super::{Look, Sensor, nothing_to_show};
 use crate::classify::evidence::{Claim, Evidence, Source};
 
 /// How long a submitted prompt may take to have any effect.
 const EFFECT_MS: u64 = 3_000;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+pub(super) const SENSOR: Sensor = Sensor { sense, show: nothing_to_show };
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
     let sent = look.obs.prompt_sent_at.filter(|at| look.now().since(*at) < EFFECT_MS);
     let Some(at) = sent else { return Vec::new() };
     vec![Evidence::new(Source::Sent, at, Claim::Sent, format!("sent {} ms ago", look.now().since(at)))]

@@ -1,6 +1,7 @@
 //! What only time tells: how young the session is, and whether anything about it moves.
 
-use super::Look;
+use super::{Look, Sensor, failure};
+use crate::api::words::Signals;
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::observation::At;
 use crate::classify::resolve::TRANSIENT_EXPIRY_MS;
@@ -12,7 +13,14 @@ pub(crate) const OUTPUT_STALE_MS: u64 = 240_000;
 /// How recent the last movement must be for the session to count as moving.
 const MOVING_MS: u64 = 10_000;
 
-pub(super) fn sense(look: &Look<'_>) -> Vec<Evidence> {
+pub(super) const SENSOR: Sensor = Sensor { sense, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    signals.heartbeat_age_ms = look.obs.heartbeat.seen().map(|at| look.now().since(*at));
+    signals.heartbeat_error = failure(&look.obs.heartbeat);
+}
+
+fn sense(look: &Look<'_>) -> Vec<Evidence> {
     let now = look.now();
     let mut evidence = Vec::new();
     let age = now.since(look.obs.spawned_at);

@@ -1,24 +1,19 @@
 //! An agent's task list on the screen, and an estimate of how long the rest may take.
 
+use super::{Look, Sensor, no_evidence};
+use crate::api::words::{Signals, Todos};
 use crate::classify::profile::{Pattern, TodoShape};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// The progress of a task list.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Todos {
-    /// Tasks that are checked.
-    pub done: u32,
-    /// Total number of tasks.
-    pub total: u32,
-    /// The first task that isn't checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub active: Option<String>,
+pub(super) const SENSOR: Sensor = Sensor { sense: no_evidence, show };
+
+fn show(look: &Look<'_>, signals: &mut Signals) {
+    let shape = look.profile.screen.todos.as_ref();
+    signals.todos = shape.zip(look.obs.screen.seen()).and_then(|(shape, screen)| read(shape, screen));
 }
 
 /// The task list on this screen, if there is one. If an agent shows its list repeatedly, each task counts once, as in
 /// the last list.
-pub(crate) fn read(shape: &TodoShape, screen: &str) -> Option<Todos> {
+fn read(shape: &TodoShape, screen: &str) -> Option<Todos> {
     let mut tasks: Vec<(&str, bool)> = Vec::new();
     for (task, done) in screen.lines().filter_map(|line| task(shape, line)) {
         tasks.retain(|(known, _)| *known != task);
