@@ -174,7 +174,7 @@ fn options_without_numbers_have_letters_and_are_reached_by_arrows() {
     );
     assert!(!prompt.truncated);
     let profile = Profiles::shipped().get("claude").expect("claude");
-    assert_eq!(way(&prompt, &prompt.options[1], &profile.keys), Way::Arrows("Up", "Down"));
+    assert_eq!(way(&prompt.options[1], &profile.keys), Way::Arrows("Up", "Down"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::classify::channel::Channel;
 use crate::classify::evidence::{Claim, ClaimKind, Evidence, Source};
 use crate::classify::memory::{Ask, Fold, Memory};
 use crate::classify::observation::{At, Observation};
-use crate::classify::profile::{AskKind, Profile};
+use crate::classify::profile::{Asks, Profile};
 use crate::classify::prompt;
 use crate::classify::screen::Layout;
 use std::borrow::Cow;
@@ -244,7 +244,7 @@ impl<'a> Case<'a> {
     /// What is probably asked when only the tool is known.
     fn ask_for(&self, tool: Option<String>) -> Ask {
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
-        let (kind, dialog) = asks.copied().unwrap_or(AskKind::Permission).prompt();
+        let Asks { kind, dialog } = asks.copied().unwrap_or(Asks::PERMISSION);
         Ask { kind, dialog, tool, command: None, file: None, text: None, id: None, at: self.obs.at }
     }
 

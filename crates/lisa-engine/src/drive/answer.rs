@@ -198,7 +198,7 @@ impl Driver<'_> {
 
     /// Chooses an option; in a single-choice prompt this answers it.
     pub(super) fn choose(&self, page: &Prompt, option: &PromptOption) -> Result<()> {
-        let way = choice::way(page, option, &self.profile.keys);
+        let way = choice::way(option, &self.profile.keys);
         match way {
             // One key is enough: an Enter after it could only hit the next prompt.
             Way::Key | Way::KeyEnter if is_marked(page, option) => self

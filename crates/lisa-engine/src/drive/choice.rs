@@ -47,8 +47,8 @@ pub enum Way {
 }
 
 /// How to choose this option, with the agent's own keys.
-pub fn way(prompt: &Prompt, option: &PromptOption, keys: &Keys) -> Way {
-    match keys.choose_in.get(&prompt.kind).copied().unwrap_or(keys.choose) {
+pub fn way(option: &PromptOption, keys: &Keys) -> Way {
+    match keys.choose {
         OptionStyle::Digit if is_digit(&option.key) => Way::Key,
         OptionStyle::DigitEnter if is_digit(&option.key) => Way::KeyEnter,
         OptionStyle::Horizontal => Way::Arrows("Left", "Right"),
@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn the_keys_follow_the_profiles_way() {
         let prompt = permission();
-        let with = |choose| way(&prompt, &prompt.options[2], &Keys { choose, ..Keys::default() });
+        let with = |choose| way(&prompt.options[2], &Keys { choose, ..Keys::default() });
         assert_eq!(with(OptionStyle::Digit), Way::Key);
         assert_eq!(with(OptionStyle::DigitEnter), Way::KeyEnter);
         assert_eq!(with(OptionStyle::Vertical), Way::Arrows("Up", "Down"));
         assert_eq!(with(OptionStyle::Horizontal), Way::Arrows("Left", "Right"));
         let tenth = option("10", "Ten", Effect::Choose);
-        assert_eq!(way(&prompt, &tenth, &Keys::default()), Way::Arrows("Up", "Down"));
+        assert_eq!(way(&tenth, &Keys::default()), Way::Arrows("Up", "Down"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::api::words::{Activity, Failure, PromptKind};
 use crate::classify::evidence::shorten;
 use crate::classify::observation::{At, Line};
-use crate::classify::profile::{AskKind, EventRule, Feed, Meaning, Profile, Take};
+use crate::classify::profile::{Asks, EventRule, Feed, Meaning, Profile, Take};
 use crate::classify::profile::{number_at, text_at};
 use crate::classify::text::with_visible_controls;
 use serde::{Deserialize, Serialize};
@@ -343,7 +343,7 @@ fn count(value: &Value) -> u32 {
 }
 
 fn ask(rule: &EventRule, value: &Value, at: At) -> Ask {
-    let (kind, dialog) = rule.asks.unwrap_or(AskKind::Permission).prompt();
+    let Asks { kind, dialog } = rule.asks.unwrap_or(Asks::PERMISSION);
     let text =
         |pointer: &Option<String>| shown_at(value, pointer.as_ref()).map(|text| shorten(&text, ASK_LIMIT));
     let Take { tool, command, file, text: question, id, .. } = &rule.take;

@@ -6,14 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The profiles that ship with Lisa: id and text, sorted by id.
-const BUILT_IN: [(&str, &str); 5] = [
-    ("claude", include_str!("../../../profiles/claude.toml")),
-    ("codex", include_str!("../../../profiles/codex.toml")),
-    ("demo", include_str!("../../../profiles/demo.toml")),
-    ("generic", include_str!("../../../profiles/generic.toml")),
-    ("opencode", include_str!("../../../profiles/opencode.toml")),
-];
+/// The profiles that ship with Lisa: id and text of each file in `profiles/`, sorted by id.
+const BUILT_IN: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/profiles.rs"));
 
 /// The id of the profile for any command.
 pub const FALLBACK: &str = "generic";
@@ -135,7 +129,7 @@ mod tests {
     fn every_profile_that_ships_reads_and_has_the_id_it_is_known_by() {
         for (id, text) in BUILT_IN {
             let profile = parse(Path::new(id), text).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(profile.id, id);
+            assert_eq!(profile.id, *id);
         }
         assert_eq!(Profiles::shipped().iter().count(), BUILT_IN.len());
     }

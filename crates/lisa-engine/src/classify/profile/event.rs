@@ -98,7 +98,7 @@ pub struct EventRule {
     /// The meaning.
     pub says: Meaning,
     /// The kind of prompt, if `says` is `asked`.
-    pub asks: Option<AskKind>,
+    pub asks: Option<Asks>,
     /// Where the event has its data.
     #[serde(default)]
     pub take: Take,
@@ -146,32 +146,29 @@ pub enum Meaning {
     Data,
 }
 
-/// The kind of prompt that an agent announces.
+/// The prompt that an agent announces. A profile has one word for it: a kind (`permission`), or a dialog (`menu`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AskKind {
-    /// Asks for permission to use a tool.
-    Permission,
-    /// A question.
-    Question,
-    /// A plan.
-    Plan,
-    /// A menu or another dialog.
-    Menu,
-    /// A tool server (MCP) asks for input.
-    Elicitation,
+#[serde(try_from = "String")]
+pub struct Asks {
+    /// Its kind.
+    pub kind: PromptKind,
+    /// Which dialog, if the kind is `dialog`.
+    pub dialog: Option<DialogKind>,
 }
 
-impl AskKind {
-    /// The public kind of the prompt, and which dialog it is.
-    pub const fn prompt(self) -> (PromptKind, Option<DialogKind>) {
-        match self {
-            Self::Permission => (PromptKind::Permission, None),
-            Self::Question => (PromptKind::Question, None),
-            Self::Plan => (PromptKind::Plan, None),
-            Self::Menu => (PromptKind::Dialog, Some(DialogKind::Menu)),
-            Self::Elicitation => (PromptKind::Dialog, Some(DialogKind::Elicitation)),
-        }
+impl Asks {
+    /// Asks for permission to use a tool.
+    pub(crate) const PERMISSION: Self = Self { kind: PromptKind::Permission, dialog: None };
+}
+
+impl TryFrom<String> for Asks {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        let dialog = DialogKind::parse(&word);
+        let kind = dialog.map(|_| PromptKind::Dialog).or_else(|| PromptKind::parse(&word));
+        kind.map(|kind| Self { kind, dialog })
+            .ok_or_else(|| format!("unknown kind of prompt `{word}`: use a prompt's `kind` or `dialog`"))
     }
 }
 
@@ -288,4 +285,17 @@ pub(crate) fn text_at(line: &Value, pointer: Option<&String>) -> Option<String> 
 /// The number at a JSON pointer, if there is one.
 pub(crate) fn number_at(line: &Value, pointer: &str) -> Option<u64> {
     lookup(line, pointer)?.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn asks_is_a_kind_or_a_dialog() {
+        let read = |word: &str| Asks::try_from(word.to_owned());
+        assert_eq!(read("permission"), Ok(Asks::PERMISSION));
+        assert_eq!(read("menu"), Ok(Asks { kind: PromptKind::Dialog, dialog: Some(DialogKind::Menu) }));
+        assert!(read("riddle").unwrap_err().contains("`riddle`"));
+    }
 }

@@ -13,7 +13,7 @@ mod screen;
 #[cfg(feature = "fuzz")]
 pub(crate) use catalog::parse;
 pub use catalog::{FALLBACK, ProfileError, Profiles};
-pub use event::{AskKind, Blocks, EventRule, Feed, FeedSource, Meaning, OpenFile, Show, Take, Want, lookup};
+pub use event::{Asks, Blocks, EventRule, Feed, FeedSource, Meaning, OpenFile, Show, Take, Want, lookup};
 pub(crate) use event::{all_hold, number_at, text_at};
 pub use pattern::{Pattern, Rx};
 pub use screen::{
@@ -21,7 +21,7 @@ pub use screen::{
     SignSays, TodoShape,
 };
 
-use crate::api::words::{ErrorKind, PromptKind};
+use crate::api::words::ErrorKind;
 use crate::classify::channel::Channel;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ pub struct NativeRule {
     /// The meaning.
     pub says: NativeSays,
     /// The kind of the open prompt, if `says` is `asking` and the file tells.
-    pub asks: Option<AskKind>,
+    pub asks: Option<Asks>,
 }
 
 /// What a state file can mean.
@@ -187,8 +187,6 @@ pub struct ErrorRule {
 pub struct Keys {
     /// How to choose an option of a dialog.
     pub choose: OptionStyle,
-    /// How to choose an option in dialogs of one kind, if that differs.
-    pub choose_in: BTreeMap<PromptKind, OptionStyle>,
     /// The key that interrupts a turn.
     pub interrupt: String,
     /// The key that closes a dialog without an answer.
@@ -225,7 +223,6 @@ impl Default for Keys {
     fn default() -> Self {
         Self {
             choose: OptionStyle::Digit,
-            choose_in: BTreeMap::new(),
             interrupt: "Escape".to_owned(),
             dismiss: "Escape".to_owned(),
             clear: "C-u".to_owned(),

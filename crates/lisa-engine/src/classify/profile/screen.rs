@@ -1,6 +1,6 @@
 //! The structure of an agent's screen, as its profile describes it.
 
-use super::{AskKind, Pattern, Rx};
+use super::{Asks, Pattern, Rx};
 use crate::api::words::{Activity, DialogKind, Effect, PromptKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -120,8 +120,6 @@ pub enum Region {
     AboveBox,
     /// The lines below the input box.
     Footer,
-    /// The last lines of a screen that has no input box.
-    Bottom,
 }
 
 /// The required colour of a sign.
@@ -171,7 +169,7 @@ pub struct Dialogs {
     /// The first line of a dialog, if neither a line nor the conversation separates it.
     pub top: Option<Rx>,
     /// Tools whose call is itself a prompt, for when only the call is known.
-    pub tools: BTreeMap<String, AskKind>,
+    pub tools: BTreeMap<String, Asks>,
     /// An option that takes free text.
     pub free_text: Option<Rx>,
     /// Whether typed text replaces the label of that option.

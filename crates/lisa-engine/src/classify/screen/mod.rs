@@ -14,8 +14,6 @@ use std::ops::Range;
 
 /// How many rows above the input box count as just above it.
 const NEAR_ROWS: usize = 14;
-/// How many rows at the end of a screen without an input box count as its bottom.
-const BOTTOM_ROWS: usize = 6;
 
 /// A parsed screen.
 #[derive(Debug)]
@@ -122,7 +120,7 @@ impl<'a> Layout<'a> {
         let end = match (&self.input, &shape.input) {
             (Some(input), _) => input.rows.start,
             // A screen without its input box shows a dialog or is being drawn, so nothing on it is in its place.
-            (None, Some(_)) if region != Region::Bottom => return Vec::new(),
+            (None, Some(_)) => return Vec::new(),
             (None, _) => self.rows.len(),
         };
         let whole = |block: Range<usize>| block.rev().collect::<Vec<_>>();
@@ -149,10 +147,6 @@ impl<'a> Layout<'a> {
                 Some(input) => (input.rows.end..self.rows.len()).rev().collect(),
                 None => Vec::new(),
             },
-            Region::Bottom if self.input.is_none() => {
-                (self.rows.len().saturating_sub(BOTTOM_ROWS)..self.rows.len()).rev().collect()
-            }
-            Region::Bottom => Vec::new(),
         }
     }
 
