@@ -202,6 +202,13 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_the_same_in_json() {
+        for error in SignalError::ALL {
+            assert_eq!(serde_json::to_value(error).unwrap(), error.as_str());
+        }
+    }
+
+    #[test]
     fn errors_lists_what_was_not_read_and_why() {
         let signals = Signals { hook_error: Some("torn".into()), ..Signals::default() };
         assert_eq!(signals.errors().collect::<Vec<_>>(), [(SignalError::Hook, "torn")]);
