@@ -1,6 +1,9 @@
 //! Logging to standard error only: standard output belongs to protocols.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex, PoisonError},
+};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 /// Starts logging with the filter `wanted`, for example `info` or `lisa_engine=debug`. If it is malformed, logs a
@@ -19,6 +22,42 @@ pub fn start(wanted: &str, otherwise: &str) {
     let _ = tracing::subscriber::set_global_default(subscriber);
     if let Some(error) = fault {
         tracing::warn!(%error, "LISA_LOG is malformed; using {otherwise}");
+    }
+}
+
+/// Does some work in this thread, and returns what the engine logged meanwhile, in every detail.
+pub(crate) fn traced<T>(work: impl FnOnce() -> T) -> (T, String) {
+    let kept = Kept::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new("lisa_engine=trace"))
+        .with_ansi(false)
+        .with_writer(kept.clone())
+        .finish();
+    let done = tracing::subscriber::with_default(subscriber, work);
+    let lines = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+    (done, String::from_utf8_lossy(&lines).into_owned())
+}
+
+/// A writer that keeps what is written.
+#[derive(Debug, Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl<'a> MakeWriter<'a> for Kept {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

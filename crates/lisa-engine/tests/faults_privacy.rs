@@ -58,3 +58,23 @@ fn doctor_names_the_agents_whose_first_prompt_is_in_a_command_line() {
         assert_eq!(agent.prompt_in_arguments, agent.id != "generic", "{}", agent.id);
     }
 }
+
+#[test]
+fn a_trace_for_a_bug_report_tells_what_a_look_found_and_took_and_no_secret() {
+    let lab = Lab::with(&[("LISA_MCP_TOKEN", SECRET), ("LISA_MAX_DEPTH", "7")]);
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "traced", None)).unwrap();
+    let trace = engine.trace();
+    for part in [
+        "LISA_MAX_DEPTH=7\n",
+        "tmux: ok",
+        "traced (demo, interactive): ready",
+        "exchange us=",
+        "judged tmux_us=",
+    ] {
+        assert!(trace.contains(part), "no `{part}`:\n{trace}");
+    }
+    assert!(!trace.contains(SECRET), "{trace}");
+    let home = lab.env.text("HOME").unwrap();
+    assert!(!trace.contains(home), "{home}:\n{trace}");
+}

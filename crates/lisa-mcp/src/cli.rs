@@ -107,7 +107,11 @@ pub struct PolicyFlags {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check tmux, the agents and the state directory; exit status 1 if something required is missing
-    Doctor,
+    Doctor {
+        /// Print a text for a bug report instead: versions, checks, and the log of one look at every session
+        #[arg(long)]
+        trace: bool,
+    },
     /// Register this server with a client by running the client's own command
     Install(InstallFlags),
     /// Print the verdict on each frame of a recording, one JSON line each

@@ -13,8 +13,12 @@ use std::{
     time::Duration,
 };
 
-/// Prints the checks as a table. Returns whether everything required is there.
-pub fn doctor(engine: &Engine, out: &mut dyn Write) -> io::Result<bool> {
+/// Prints the checks as a table, or a text for a bug report. Returns whether everything required is there.
+pub fn doctor(engine: &Engine, trace: bool, out: &mut dyn Write) -> io::Result<bool> {
+    if trace {
+        out.write_all(engine.trace().as_bytes())?;
+        return out.flush().map(|()| true);
+    }
     let answer = engine.doctor();
     out.write_all(table(&answer).as_bytes())?;
     out.flush()?;

@@ -43,8 +43,8 @@ fn dispatch(cli: &Cli) -> Result<u8> {
             drop(out);
             serve::run(cli).map(|()| 0)
         }
-        Some(Command::Doctor) => {
-            let fine = commands::doctor(&serve::open_engine(&cli.policy)?, &mut out)
+        Some(Command::Doctor { trace }) => {
+            let fine = commands::doctor(&serve::open_engine(&cli.policy)?, *trace, &mut out)
                 .map_err(|error| Error::io("write", std::path::Path::new("standard output"), &error))?;
             Ok(u8::from(!fine))
         }

@@ -9,7 +9,7 @@
 //! | `settings` | `$env.config.plugins.lisa`; flags override it |
 //! | `names` | session names from arguments or pipeline input |
 //! | `signature` | shared parts of signatures |
-//! | `types`, `convert` | output types, and the conversion of responses to values |
+//! | `columns`, `convert` | output columns with their types, and the conversion of responses to values |
 //! | `next_step` | the engine's next step as text, with command names |
 //! | `errors` | engine errors as `LabeledError` with code and help |
 //! | `interrupt` | cancellation of blocking calls: Ctrl-C, killed jobs, exited shells |
@@ -20,6 +20,7 @@
 
 #![allow(clippy::result_large_err, reason = "the derived conversions return Nushell's own error type")]
 
+mod columns;
 mod commands;
 mod complete;
 mod context;
@@ -29,9 +30,10 @@ mod errors;
 mod interrupt;
 mod names;
 mod next_step;
+#[cfg(test)]
+mod samples;
 mod settings;
 mod signature;
-mod types;
 mod until;
 
 use commands::{agent, session};

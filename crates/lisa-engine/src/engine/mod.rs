@@ -9,6 +9,7 @@ mod finish;
 mod look;
 mod record;
 mod start;
+mod trace;
 pub(crate) mod transcript;
 mod wait;
 

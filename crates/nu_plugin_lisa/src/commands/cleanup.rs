@@ -1,12 +1,11 @@
 //! `lisa cleanup`: removes leftovers of sessions.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
-    types,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Type, Value};
@@ -30,7 +29,7 @@ impl SimplePluginCommand for Cleanup {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa cleanup").input_output_type(Type::Nothing, types::table(types::removed()))
+        lisa("lisa cleanup").input_output_type(Type::Nothing, columns::table(columns::REMOVED))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -50,6 +49,6 @@ impl SimplePluginCommand for Cleanup {
     ) -> Result<Value, LabeledError> {
         let lisa = CommandContext::open(interface, call)?;
         let response = lisa.engine.cleanup().at(call.head)?;
-        Ok(convert::list(&response.removed, call.head, convert::removed))
+        Ok(convert::table(&response.removed, columns::REMOVED, call.head))
     }
 }

@@ -1,11 +1,10 @@
 //! `lisa doctor`: checks the installation.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     context::CommandContext,
     convert,
     signature::{example, lisa},
-    types,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Type, Value};
@@ -29,15 +28,28 @@ impl SimplePluginCommand for Doctor {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa doctor").input_output_type(Type::Nothing, types::table(types::check()))
+        lisa("lisa doctor")
+            .switch(
+                "trace",
+                "Return a text for a bug report instead: versions, checks, and the log of one look at every session.",
+                None,
+            )
+            .input_output_type(Type::Nothing, Type::one_of([columns::table(columns::CHECK), Type::String]))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
-        vec![example(
-            "Show what is missing and how to fix it",
-            "lisa doctor | where required and ok == false | select name fix",
-            Value::test_list(vec![]),
-        )]
+        vec![
+            example(
+                "Show what is missing and how to fix it",
+                "lisa doctor | where required and ok == false | select name fix",
+                Value::test_list(vec![]),
+            ),
+            Example {
+                example: "lisa doctor --trace | save trace.txt",
+                description: "Write a file to attach to a bug report",
+                result: None,
+            },
+        ]
     }
 
     fn run(
@@ -48,6 +60,9 @@ impl SimplePluginCommand for Doctor {
         _input: &Value,
     ) -> Result<Value, LabeledError> {
         let lisa = CommandContext::open(interface, call)?;
-        Ok(convert::list(&lisa.engine.doctor().checks, call.head, convert::check))
+        if call.has_flag("trace")? {
+            return Ok(Value::string(lisa.engine.trace(), call.head));
+        }
+        Ok(convert::table(&lisa.engine.doctor().checks, columns::CHECK, call.head))
     }
 }

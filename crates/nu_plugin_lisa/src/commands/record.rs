@@ -1,14 +1,13 @@
 //! `lisa record`: records what Lisa sees of a session to a file.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::{At, invalid_argument, labeled},
     names::{self, Names},
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::error::{Error, Kind};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -45,7 +44,7 @@ impl SimplePluginCommand for Record {
 
     fn signature(&self) -> Signature {
         lisa("lisa record")
-            .one_name(types::table(types::recorded()))
+            .one_name(columns::table(columns::RECORDED))
             .named(
                 "out",
                 SyntaxShape::Filepath,

@@ -1,12 +1,11 @@
 //! `lisa replay`: shows Lisa's verdict on each frame of a recording.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     context::CommandContext,
     convert,
     errors::{At, invalid_argument, labeled},
     signature::{example, inputs_to, lisa},
-    types,
 };
 use lisa_engine::error::Error;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -34,7 +33,7 @@ impl SimplePluginCommand for Replay {
     fn signature(&self) -> Signature {
         lisa("lisa replay")
             .optional("file", SyntaxShape::Filepath, "The recording, plain or gzip (default: piped input).")
-            .input_output_types(inputs_to([Type::String, Type::Binary], types::table(types::replayed())))
+            .input_output_types(inputs_to([Type::String, Type::Binary], columns::table(columns::REPLAYED)))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -81,6 +80,6 @@ impl SimplePluginCommand for Replay {
                 ));
             }
         };
-        Ok(convert::list(&rows, call.head, convert::replayed))
+        Ok(convert::table(&rows, columns::REPLAYED, call.head))
     }
 }

@@ -1,7 +1,7 @@
 //! `lisa watch`: streams the journal.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
@@ -9,7 +9,6 @@ use crate::{
     interrupt::{Interrupt, POLL_INTERVAL},
     names::{Names, at_name},
     signature::{EVENTS, OverNames, choice, example, lisa},
-    types,
 };
 use lisa_engine::{
     api::{EventKind, WatchRequest},
@@ -41,7 +40,7 @@ impl PluginCommand for Watch {
 
     fn signature(&self) -> Signature {
         lisa("lisa watch")
-            .names(types::table(types::event()))
+            .names(columns::table(columns::EVENT))
             .named("since", SyntaxShape::Int, "Start after this cursor (default: only new events).", None)
             .param(choice("event", Some('e'), EVENTS, "Only events of this kind."))
     }
@@ -123,7 +122,7 @@ impl Iterator for Stream {
     fn next(&mut self) -> Option<Value> {
         while !self.over && !self.interrupt.is_cancelled() {
             match self.watch.next(POLL_INTERVAL) {
-                Ok(Some(event)) => return Some(convert::event(&event, self.span)),
+                Ok(Some(event)) => return Some(convert::row(&event, columns::EVENT, self.span)),
                 Ok(None) => {}
                 Err(error) => {
                     self.over = true;

@@ -4,7 +4,6 @@ use crate::{
     LisaPlugin,
     complete::{Arg, Source, completes},
     context::CommandContext,
-    convert,
     errors::label_argument,
     signature::{example, inputs_to, lisa, mode},
 };
@@ -70,6 +69,6 @@ impl SimplePluginCommand for BuildCmd {
         };
         let argv =
             lisa.engine.build_command(&request).map_err(|error| label_argument(&error, call, agent.span))?;
-        Ok(convert::list(&argv, call.head, |word, span| Value::string(word.as_str(), span)))
+        Ok(Value::list(argv.into_iter().map(|word| Value::string(word, call.head)).collect(), call.head))
     }
 }

@@ -1,12 +1,11 @@
 //! `lisa agent list`: lists agents.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
-    types,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Type, Value};
@@ -30,7 +29,7 @@ impl SimplePluginCommand for List {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa agent list").input_output_type(Type::Nothing, types::table(types::agent()))
+        lisa("lisa agent list").input_output_type(Type::Nothing, columns::table(columns::AGENT))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -50,6 +49,6 @@ impl SimplePluginCommand for List {
     ) -> Result<Value, LabeledError> {
         let lisa = CommandContext::open(interface, call)?;
         let agents = lisa.engine.agents().at(call.head)?;
-        Ok(convert::list(&agents, call.head, convert::agent))
+        Ok(convert::table(&agents, columns::AGENT, call.head))
     }
 }

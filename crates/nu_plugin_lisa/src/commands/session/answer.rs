@@ -1,7 +1,7 @@
 //! `lisa session answer`: answers prompts.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     commands::each::each_session,
     complete::{Arg, Source, completes},
     context::CommandContext,
@@ -9,7 +9,6 @@ use crate::{
     errors::{code, invalid_argument},
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::{api::AnswerRequest, error::Kind};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -40,7 +39,7 @@ impl SimplePluginCommand for Answer {
 
     fn signature(&self) -> Signature {
         lisa("lisa session answer")
-            .names(types::table(types::answered()))
+            .names(columns::table(columns::ANSWERED))
             .named(
                 "choice",
                 SyntaxShape::OneOf(vec![

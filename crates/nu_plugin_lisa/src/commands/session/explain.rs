@@ -1,14 +1,13 @@
 //! `lisa session explain`: explains a verdict.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::At,
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::api::SessionRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -33,7 +32,7 @@ impl SimplePluginCommand for Explain {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa session explain").one_name(types::record(types::explanation()))
+        lisa("lisa session explain").one_name(columns::record(columns::EXPLANATION))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

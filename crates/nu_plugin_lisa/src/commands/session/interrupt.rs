@@ -1,14 +1,13 @@
 //! `lisa session interrupt`: stops turns.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     commands::each::each_session,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::api::SessionRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -33,7 +32,7 @@ impl SimplePluginCommand for Interrupt {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa session interrupt").names(types::table(types::action()))
+        lisa("lisa session interrupt").names(columns::table(columns::ACTION))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

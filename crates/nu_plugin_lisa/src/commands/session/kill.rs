@@ -1,14 +1,13 @@
 //! `lisa session kill`: ends sessions.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     commands::each::each_session,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::api::KillRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -33,7 +32,7 @@ impl SimplePluginCommand for Kill {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa session kill").names(types::table(types::action())).switch(
+        lisa("lisa session kill").names(columns::table(columns::ACTION)).switch(
             "force",
             "Kill the agent at once instead of letting it exit by itself first.",
             Some('f'),

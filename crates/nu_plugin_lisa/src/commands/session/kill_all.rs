@@ -1,13 +1,12 @@
 //! `lisa session kill-all`: ends many sessions.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
-    types,
 };
 use lisa_engine::api::KillAllRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -45,7 +44,7 @@ impl SimplePluginCommand for KillAll {
                 "Kill the agents at once instead of letting them exit by themselves first.",
                 Some('f'),
             )
-            .input_output_type(Type::Nothing, types::table(types::action()))
+            .input_output_type(Type::Nothing, columns::table(columns::ACTION))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -73,6 +72,9 @@ impl SimplePluginCommand for KillAll {
             force: call.has_flag("force")?,
         };
         let actions = lisa.engine.kill_all(&request).at(call.head)?;
-        Ok(convert::list(&actions.sessions, call.head, convert::action))
+        Ok(Value::list(
+            actions.sessions.iter().map(|action| convert::action(action, call.head)).collect(),
+            call.head,
+        ))
     }
 }

@@ -1,13 +1,12 @@
 //! `lisa session list`: lists sessions.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::{At, invalid_argument},
     signature::{STATUSES, choice, example, lisa},
-    types,
 };
 use lisa_engine::api::{ListRequest, words::Status};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -42,7 +41,7 @@ impl SimplePluginCommand for List {
                 Some('p'),
             )
             .switch("all", "Sessions of all projects (overrides the setting `project`).", Some('A'))
-            .input_output_type(Type::Nothing, types::table(types::row()))
+            .input_output_type(Type::Nothing, columns::table(columns::ROW))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -85,7 +84,7 @@ impl SimplePluginCommand for List {
             ..ListRequest::default()
         };
         let sessions = lisa.engine.sessions(&request).at(call.head)?;
-        Ok(convert::rows(&sessions, call.head))
+        Ok(convert::sessions(&sessions, call.head))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `lisa session monitor`: waits for sessions.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
@@ -9,7 +9,7 @@ use crate::{
     interrupt::{Interrupt, POLL_INTERVAL},
     names::{NamedSession, Names, at_name},
     signature::{OverNames, choice, example, lisa},
-    types, until,
+    until,
 };
 use lisa_engine::{
     api::{Session, SessionRequest, Until, WaitMode, WaitRequest, WatchRequest, words::StateName},
@@ -52,7 +52,7 @@ impl PluginCommand for Monitor {
 
     fn signature(&self) -> Signature {
         lisa("lisa session monitor")
-            .names(types::table(types::session()))
+            .names(columns::table(columns::SESSION))
             .param(choice("until", Some('u'), Until::WORDS, "What to wait for (default: attention)."))
             .named(
                 "turn",
@@ -126,7 +126,7 @@ impl PluginCommand for Monitor {
             timeout_s: None,
         };
         let sessions = wait(lisa, call, &named, request, timeout)?;
-        Ok(PipelineData::value(convert::list(&sessions, call.head, convert::session), None))
+        Ok(PipelineData::value(convert::table(&sessions, columns::SESSION, call.head), None))
     }
 }
 

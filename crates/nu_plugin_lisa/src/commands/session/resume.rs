@@ -1,14 +1,13 @@
 //! `lisa session resume`: resumes conversations.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     commands::each::each_session,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::api::ResumeRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -34,7 +33,7 @@ impl SimplePluginCommand for Resume {
 
     fn signature(&self) -> Signature {
         lisa("lisa session resume")
-            .names(types::table(types::action()))
+            .names(columns::table(columns::ACTION))
             .named("prompt", SyntaxShape::String, "A prompt to continue with.", Some('p'))
             .named("wait", SyntaxShape::Duration, "How long to wait for the agent to be ready.", Some('w'))
     }

@@ -1,13 +1,12 @@
 //! `lisa session send`: sends a prompt or keys to a session.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::{interrupted, invalid_argument, label_argument},
     signature::{example, inputs_to, lisa},
-    types,
 };
 use lisa_engine::api::{Delivery, SendRequest};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -60,7 +59,7 @@ impl SimplePluginCommand for Send {
                 "How long to wait for an agent that is still starting (default: 30sec).",
                 Some('w'),
             )
-            .input_output_types(inputs_to([Type::String], types::record(types::sent())))
+            .input_output_types(inputs_to([Type::String], columns::record(columns::SENT)))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

@@ -1,13 +1,12 @@
 //! `lisa session spawn`: starts an agent.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::{interrupted, invalid_argument, label_argument},
     signature::{example, inputs_to, lisa, mode},
-    types,
 };
 use lisa_engine::api::{Delivery, PermissionPolicy, Size, SpawnRequest};
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -74,7 +73,7 @@ impl SimplePluginCommand for Spawn {
                 "How long to wait for it to be ready or blocked.",
                 Some('w'),
             )
-            .input_output_types(inputs_to([Type::String], types::record(types::spawned())))
+            .input_output_types(inputs_to([Type::String], columns::record(columns::SPAWNED)))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

@@ -1,14 +1,13 @@
 //! `lisa session status`: shows what sessions are doing.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     complete::{Arg, Source, completes},
     context::CommandContext,
     convert,
     errors::At,
     names::Names,
     signature::{OverNames, example, lisa},
-    types,
 };
 use lisa_engine::api::SessionRequest;
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
@@ -33,7 +32,7 @@ impl SimplePluginCommand for Status {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa session status").names(types::table(types::session()))
+        lisa("lisa session status").names(columns::table(columns::SESSION))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {

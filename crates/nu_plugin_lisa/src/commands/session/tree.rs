@@ -1,12 +1,11 @@
 //! `lisa session tree`: shows which session started which.
 
 use crate::{
-    LisaPlugin,
+    LisaPlugin, columns,
     context::CommandContext,
     convert,
     errors::At,
     signature::{example, lisa},
-    types,
 };
 use nu_plugin::{EngineInterface, EvaluatedCall, SimplePluginCommand};
 use nu_protocol::{Example, LabeledError, Signature, Type, Value};
@@ -30,7 +29,7 @@ impl SimplePluginCommand for Tree {
     }
 
     fn signature(&self) -> Signature {
-        lisa("lisa session tree").input_output_type(Type::Nothing, types::table(types::tree()))
+        lisa("lisa session tree").input_output_type(Type::Nothing, columns::table(columns::TREE))
     }
 
     fn examples(&self) -> Vec<Example<'_>> {
@@ -57,6 +56,6 @@ impl SimplePluginCommand for Tree {
     ) -> Result<Value, LabeledError> {
         let lisa = CommandContext::open(interface, call)?;
         let roots = lisa.engine.tree().at(call.head)?;
-        Ok(convert::list(&roots, call.head, convert::tree))
+        Ok(Value::list(roots.iter().map(|root| convert::tree(root, call.head)).collect(), call.head))
     }
 }

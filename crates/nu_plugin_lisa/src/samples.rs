@@ -1,6 +1,5 @@
 //! Sample sessions for tests.
 
-use crate::types::{self, Columns};
 use jiff::Timestamp;
 use lisa_engine::api::{
     Session, Usage,
@@ -9,15 +8,6 @@ use lisa_engine::api::{
         Prompt, PromptKind, PromptOption, PromptStep, SignalError, StateName, Status, Todos,
     },
 };
-use nu_protocol::{CompareTypes, Value};
-
-/// Asserts that a value has its declared type: the same columns in the same order, each of its type.
-#[track_caller]
-pub(crate) fn assert_type(value: &Value, columns: Columns) {
-    let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
-    assert_eq!(value.as_record().unwrap().columns().collect::<Vec<_>>(), names);
-    assert!(value.is_subtype_of(&types::record(columns)), "{value:?}");
-}
 
 /// A fixed timestamp.
 pub(crate) fn now() -> Timestamp {
@@ -73,7 +63,7 @@ fn prompt() -> Prompt {
         key: key.into(),
         label: label.into(),
         selected: key == "1",
-        checked: None,
+        checked: (key == "1").then_some(false),
         effect,
     };
     Prompt {
@@ -117,7 +107,7 @@ pub(crate) fn sessions() -> Vec<Session> {
                 recoverable: true,
                 message: "slow down".into(),
             }),
-            exit: Some(Exit { code: Some(3), signal: None, kind: ExitKind::Crash }),
+            exit: Some(Exit { code: Some(3), signal: Some(9), kind: ExitKind::Crash }),
             expected: Some("output".into()),
             failed_signals: vec![SignalError::Hook],
             tag: Some("t".into()),
@@ -130,8 +120,10 @@ pub(crate) fn sessions() -> Vec<Session> {
             usage: Some(Usage {
                 model: Some("m".into()),
                 input_tokens: Some(10),
+                output_tokens: Some(11),
+                context_tokens: Some(12),
+                context_size: Some(13),
                 cost_usd: Some(0.5),
-                ..Usage::default()
             }),
             signals: serde_json::json!({ "agent_pid": { "value": 42, "age_ms": 10 } }).as_object().cloned(),
             ..session("full")
