@@ -205,6 +205,12 @@ fn leave_ended(lab: &Lab, count: usize) {
     assert_eq!(kill(lab, "model").done, "killed");
 }
 
+/// Makes it long ago that somebody looked for old sessions.
+fn look_for_old_sessions_again(lab: &Lab) {
+    let mark = std::fs::File::open(lab.config.state_dir.join("removal")).unwrap();
+    mark.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+}
+
 #[test]
 fn sessions_that_ended_long_ago_are_left_out_of_lists_and_removed_bit_by_bit_and_live_ones_never() {
     let lab = Lab::new();
@@ -220,8 +226,12 @@ fn sessions_that_ended_long_ago_are_left_out_of_lists_and_removed_bit_by_bit_and
     let ended = rows.iter().filter(|row| row.state == StateName::Exited).count();
     assert_eq!(ended, 200);
     let before = engine.names().unwrap().len();
-    engine.spawn(&command("another", &["sleep", "600"])).unwrap();
-    assert_eq!(engine.names().unwrap().len(), before + 1 - 5);
+    // A start a moment ago has looked for old ones.
+    engine.spawn(&command("soon", &["sleep", "600"])).unwrap();
+    assert_eq!(engine.names().unwrap().len(), before + 1);
+    look_for_old_sessions_again(&lab);
+    engine.spawn(&command("later", &["sleep", "600"])).unwrap();
+    assert_eq!(engine.names().unwrap().len(), 200 + 3);
     assert_eq!(status(&engine, "alive").name, "alive");
 }
 
@@ -235,6 +245,7 @@ fn a_session_that_ended_longer_ago_than_sessions_are_kept_is_removed_however_few
         let directory = std::fs::File::open(lab.config.state_dir.join("sessions").join(name)).unwrap();
         directory.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     }
+    look_for_old_sessions_again(&lab);
     engine.spawn(&command("new", &["sleep", "600"])).unwrap();
     assert_eq!(engine.names().unwrap(), ["alive", "new", "old-00000", "old-00002"]);
 }

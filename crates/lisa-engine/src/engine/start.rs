@@ -29,8 +29,8 @@ use std::time::Duration;
 
 /// Timeout of a start that Lisa handles to the end (dialogs, first prompt).
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// How many old ended sessions to remove for each one started.
-const REMOVED_AT_START: usize = 5;
+/// How many old ended sessions a start removes at most.
+const REMOVED_AT_START: usize = 100;
 /// How long a resume waits for another resume of the same session.
 const RESUME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -56,7 +56,7 @@ impl Engine {
             let _ = spawn::discard(&started, self.context.tmux());
         })?;
         // Without an observer, starting a session also removes old ones.
-        if let Err(error) = self.context.remove_old(REMOVED_AT_START) {
+        if let Err(error) = self.context.remove_old_if_due(REMOVED_AT_START) {
             tracing::warn!(%error, "could not remove sessions that ended long ago");
         }
         self.after_start(request, &started, turn)

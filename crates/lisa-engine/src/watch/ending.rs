@@ -10,13 +10,20 @@ use crate::{
         Action, EventKind, TurnOutcome,
         words::{State, Status},
     },
+    disk,
     error::{Error, Result},
     observe::now,
     session::find::{self, SessionSnapshot},
 };
+use std::time::{Duration, SystemTime};
 
 /// Sessions started this recently are never candidates for removal.
 const MOMENT_MS: u64 = 60_000;
+
+/// How often a start looks for old sessions to remove. That takes a list of all panes, so not at every start.
+const REMOVAL_INTERVAL: Duration = Duration::from_secs(10);
+/// The file whose date says when somebody last looked for old sessions.
+const REMOVAL_MARK: &str = "removal";
 
 /// A session that somebody has started to end.
 pub(crate) struct Ending<'a> {
@@ -29,9 +36,25 @@ pub(crate) struct Ending<'a> {
 }
 
 impl Context {
+    /// Does the same as [`Context::remove_old`], unless somebody has done it in the last seconds.
+    pub(crate) fn remove_old_if_due(&self, most: usize) -> Result<usize> {
+        let mark = self.config.state_dir.join(REMOVAL_MARK);
+        // A date in the future, from a clock that was set back, is as good as none.
+        let age =
+            std::fs::metadata(&mark).and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age < REMOVAL_INTERVAL) {
+            return Ok(0);
+        }
+        self.remove_old(most)
+    }
+
     /// Removes at most `most` sessions that ended longer ago than they are kept; returns how many.
     pub(crate) fn remove_old(&self, most: usize) -> Result<usize> {
         let store = self.store()?;
+        let mark = self.config.state_dir.join(REMOVAL_MARK);
+        disk::open_private(&mark, |options| options.write(true).create(true))
+            .and_then(|file| file.set_modified(SystemTime::now()))
+            .map_err(|error| Error::io("write", &mark, &error))?;
         let mut removed = 0;
         // Directories of the last minutes are never old, even if the clock was changed.
         let kept = self.kept()?;
