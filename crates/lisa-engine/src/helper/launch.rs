@@ -3,7 +3,7 @@
 use crate::session::orders;
 use std::{os::unix::process::CommandExt, path::Path, process::ExitCode};
 
-/// `helper launch FIFO`: becomes the agent.
+/// `helper launch FIFO MARK`: becomes the agent.
 pub(super) fn main(fifo: &Path) -> Result<ExitCode, String> {
     let spec = orders::receive(fifo)?;
     let error = spec.command()?.exec();

@@ -8,16 +8,18 @@ mod launch;
 mod log;
 mod run;
 
+use crate::tmux::pane::marked;
 use std::{ffi::OsString, process::ExitCode};
 
-/// Runs a helper command: `launch FIFO`, `run FIFO DIR RUN_ID`, `log FILE`, `hook DIR`.
+/// Runs a helper command: `launch FIFO MARK`, `run FIFO DIR MARK`, `log FILE`, `hook DIR`.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let words: Vec<&std::path::Path> = args.iter().map(std::path::Path::new).collect();
     let outcome = match words.as_slice() {
-        [verb, fifo] if verb.as_os_str() == "launch" => launch::main(fifo),
-        [verb, fifo, dir, run_id] if verb.as_os_str() == "run" => {
-            run::main(fifo, dir, &run_id.to_string_lossy())
+        // The mark is for whoever lists the panes (see `tmux::pane`).
+        [verb, fifo, _] if verb.as_os_str() == "launch" => launch::main(fifo),
+        [verb, fifo, dir, mark] if verb.as_os_str() == "run" => {
+            run::main(fifo, dir, marked(&mark.to_string_lossy()).unwrap_or_default())
         }
         [verb, file] if verb.as_os_str() == "log" => log::main(file),
         [verb, dir] if verb.as_os_str() == "hook" => Ok(hook::main(dir)),

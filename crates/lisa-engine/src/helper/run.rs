@@ -27,7 +27,7 @@ use std::{
 /// Interval of the heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
-/// `helper run FIFO DIR RUN_ID`.
+/// `helper run FIFO DIR MARK`.
 pub(super) fn main(fifo: &Path, dir: &Path, run_id: &str) -> Result<ExitCode, String> {
     let spec = orders::receive(fifo)?;
     // Handlers instead of "ignore": an ignored signal would stay ignored in the agent.

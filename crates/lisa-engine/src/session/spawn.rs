@@ -10,9 +10,12 @@ use super::{
 };
 use crate::{
     api::{SpawnRequest, words::Mode},
-    classify::profile::{
-        Profile,
-        launch::{Launch, PromptWay, Template},
+    classify::{
+        observation::At,
+        profile::{
+            Profile,
+            launch::{Launch, PromptWay, Template},
+        },
     },
     config::Config,
     disk,
@@ -41,6 +44,8 @@ pub struct Started {
     pub meta: super::Meta,
     /// Its pane, as created.
     pub row: PaneRow,
+    /// When tmux was asked for the pane: any later look has seen more than its creation tells.
+    pub asked_at: At,
     /// A prompt that still has to be pasted.
     pub paste: Option<String>,
 }
@@ -144,6 +149,7 @@ fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) 
     orders::make_fifo(&fifo).map_err(|error| Error::io("make", &fifo, &error))?;
     // From here on tmux may have the session, even if it couldn't say so.
     rollback.asked = Some(plan.meta.run_id.clone());
+    let asked_at = At(jiff::Timestamp::now().as_millisecond());
     let made = new_session(&plan, helper, &fifo, &dir, tmux)?;
     let NewPane { row, terminal } = made;
     let pid = row.pane.pid;
@@ -162,7 +168,7 @@ fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) 
         Some((PromptWay::Paste, prompt)) => Some(prompt),
         _ => None,
     };
-    Ok(Started { dir, meta: plan.meta, row, paste })
+    Ok(Started { dir, meta: plan.meta, row, asked_at, paste })
 }
 
 /// Claims a name and a place under the session limit. The lock is only held while sessions are counted.
@@ -215,8 +221,10 @@ fn new_session(
     tmux: &Tmux,
 ) -> Result<NewPane> {
     let meta = &plan.meta;
-    let mut new = Cmd::new("new-session").args(["-d", "-s"]);
+    let mut new = Cmd::new("new-session").args(["-d", "-P", "-F"]);
     new = new
+        .arg(NewPane::format())
+        .arg("-s")
         .arg(&meta.name)
         .arg("-x")
         .arg(meta.size.columns.to_string())
@@ -229,15 +237,12 @@ fn new_session(
     let fifo = fifo.display().to_string();
     new = match meta.mode {
         Mode::Interactive => new.arg("launch").arg(fifo),
-        Mode::Exec => new.arg("run").arg(fifo).arg(dir.path().display().to_string()).arg(&meta.run_id),
+        Mode::Exec => new.arg("run").arg(fifo).arg(dir.path().display().to_string()),
     };
-    let target = format!("={}:", meta.name);
-    // An option of the pane: it moves with the pane, and no other pane has it.
-    let mark = Cmd::new("set-option").args(["-p", "-t", &target, "@lisa_run"]).arg(&meta.run_id);
-    let made = Cmd::new("list-panes").args(["-t", &target, "-F"]).arg(NewPane::format());
-    let mut commands = vec![new, mark, made];
+    let mut commands = vec![new.arg(pane::mark(&meta.run_id))];
     if meta.mode == Mode::Exec {
         let log = shell_line(helper, &["log", &dir.file("output.txt").display().to_string()]);
+        let target = format!("={}:", meta.name);
         commands.push(
             Cmd::new("pipe-pane").args(["-O", "-t", &target]).arg(escape_format(&format!("exec {log}"))),
         );

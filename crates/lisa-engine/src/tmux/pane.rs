@@ -12,7 +12,7 @@ const FIELDS: &[&str] = &[
     "session_id",
     "window_id",
     "pane_id",
-    "@lisa_run",
+    MARK_FIELD,
     "pid",
     "pane_dead",
     "pane_dead_status",
@@ -29,6 +29,13 @@ const FIELDS: &[&str] = &[
     "pane_height",
     INPUTS,
 ];
+/// The end of a pane's command line: its mark. The command line moves with the pane and nobody can change it. (An option
+/// of the pane does the same, but setting one makes the server recalculate the size of every window.)
+const MARK_FIELD: &str = "=-41:pane_start_command";
+/// A mark without its run id, which has 32 characters.
+const MARK: &str = "lisa-run-";
+/// A format that is 1 for the panes of agents.
+pub(super) const IS_AGENT: &str = "#{m:lisa-run-*,#{=-41:pane_start_command}}";
 /// How often something was typed into the pane: a variable of its session that the server counts up (see `server`).
 pub(super) const INPUTS: &str = "lisa_inputs";
 const COMMAND: &str = "pane_current_command";
@@ -45,7 +52,7 @@ pub struct PaneRow {
     pub window_id: String,
     /// The pane's id (`%3`).
     pub pane_id: String,
-    /// The run id that Lisa set on the pane; empty if the session isn't Lisa's.
+    /// The run id in the pane's mark; empty if the pane isn't an agent's.
     pub run_id: String,
     /// The process id of the server.
     pub server_pid: u32,
@@ -58,6 +65,16 @@ impl Pane {
     pub fn reaped(&self) -> bool {
         self.exit_status.is_some() || self.exit_signal.is_some()
     }
+}
+
+/// The last word of the command line of an agent's pane.
+pub(crate) fn mark(run_id: &str) -> String {
+    format!("{MARK}{run_id}")
+}
+
+/// The run id in a mark; `None` if this is none.
+pub(crate) fn marked(word: &str) -> Option<&str> {
+    word.strip_prefix(MARK)
 }
 
 /// The format for `list-panes -F`.
@@ -90,7 +107,7 @@ fn parse_line(line: &str, with_command: bool) -> Option<PaneRow> {
     let session_id = next()?.to_owned();
     let window_id = next()?.to_owned();
     let pane_id = next()?.to_owned();
-    let run_id = next()?.to_owned();
+    let run_id = marked(next()?).unwrap_or_default().to_owned();
     let server_pid = next()?.parse().ok()?;
     let dead = next()? == "1";
     let exit_status = next()?.parse().ok();
@@ -148,17 +165,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LINE: &str = "s-1\t$4\t@5\t%6\trun7\t99\t1\t\t9\t1234\t2\t14\t0\t1\t0\t120\t1700000000\t220\t60\t7\tclaude\t⠂ a title with #{x}";
+    const LINE: &str = "s-1\t$4\t@5\t%6\tlisa-run-7\t99\t1\t\t9\t1234\t2\t14\t0\t1\t0\t120\t1700000000\t220\t60\t7\tclaude\t⠂ a title with #{x}";
 
     #[test]
     fn a_row_is_read_with_all_its_fields() {
         let row = parse(LINE.as_bytes(), true).unwrap().remove(0);
-        assert_eq!((row.session.as_str(), row.pane_id.as_str(), row.run_id.as_str()), ("s-1", "%6", "run7"));
+        assert_eq!((row.session.as_str(), row.pane_id.as_str(), row.run_id.as_str()), ("s-1", "%6", "7"));
         assert_eq!((row.pane.dead, row.pane.exit_status, row.pane.exit_signal), (true, None, Some(9)));
         assert_eq!((row.pane.pid, row.pane.cursor, row.pane.cursor_visible), (1234, (2, 14), false));
         assert_eq!((row.pane.activity, row.pane.size), (At(1_700_000_000_000), (220, 60)));
         assert_eq!(row.pane.inputs, 7);
         assert_eq!((row.pane.command.as_str(), row.pane.title.as_str()), ("claude", "⠂ a title with #{x}"));
+    }
+
+    #[test]
+    fn a_pane_whose_command_has_no_mark_is_no_agent_s() {
+        for command in ["", "sleep 86400", "echo lisa-run-7"] {
+            let row = parse(LINE.replace("lisa-run-7", command).as_bytes(), true).unwrap().remove(0);
+            assert_eq!(row.run_id, "", "{command}");
+        }
+        let run = uuid::Uuid::new_v4().simple().to_string();
+        assert!(MARK_FIELD.starts_with(&format!("=-{}:", mark(&run).len())));
+        assert_eq!(marked(&mark(&run)), Some(run.as_str()));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The server's life cycle: how it is started, its options, and how it is ended.
 
-use super::{Cmd, Reply, Tmux, Version, exchange, pane::INPUTS, timeout_error};
+use super::{
+    Cmd, Reply, Tmux, Version, exchange,
+    pane::{INPUTS, IS_AGENT},
+    timeout_error,
+};
 use crate::{error::Result, process::Handle};
 use rustix::process::Signal;
 use std::{
@@ -174,11 +178,9 @@ fn raise_descriptor_limit(_server: i32) {}
 /// redraw every client.
 fn counting() -> Vec<Cmd> {
     let count = format!("set-environment -hF {INPUTS} '#{{e|+:#{{{INPUTS}}},1}}'");
-    // Not the option alone: for `if-shell -F` whatever begins with a 0 is false, also a run's id.
-    let is_agent = "#{!=:#{@lisa_run},}";
-    let counts = Cmd::new("if-shell").args(["-F", is_agent]).arg(&count);
+    let counts = Cmd::new("if-shell").args(["-F", IS_AGENT]).arg(&count);
     let hook = |name: &'static str| {
-        let counted = format!("if-shell -F '{is_agent}' \"{count}\"");
+        let counted = format!("if-shell -F '{IS_AGENT}' \"{count}\"");
         Cmd::new("set-hook").args(["-g", name]).arg(counted)
     };
     let forward = Cmd::new("send-keys");

@@ -93,7 +93,7 @@ impl Context {
     pub(crate) fn look_at_start(&self, started: &Started) -> Result<(SessionSnapshot, Judged)> {
         let snapshot = started.snapshot();
         let journal = self.journal()?;
-        let judged = self.judge_shown(&snapshot, Screens::none(), now(), self.writer(&journal))?;
+        let judged = self.judge_shown(&snapshot, Screens::none(), started.asked_at, self.writer(&journal))?;
         Ok((snapshot, judged))
     }
 

@@ -365,8 +365,7 @@ impl<'a> Observer<'a> {
         let state = session.state;
         self.files.watch_files(name, judged.files.clone());
         if judged.outcome.stale && state != StateName::Exited {
-            // Somebody else's look won, which may not have seen what this one was for.
-            self.bell.wake(name, WakeReason::Request);
+            self.bell.wake(name, WakeReason::Overtaken);
         }
         if let Some(row) = &snapshot.pane {
             self.watch_server(row.server_pid);

@@ -27,6 +27,8 @@ pub(crate) enum WakeReason {
     Tick,
     /// A sweep over all panes found something that no event had reported.
     Sweep,
+    /// Somebody else's look was judged first. It began later, so it has almost certainly seen what this one was for.
+    Overtaken,
     /// This process just became the observer.
     First,
 }
@@ -34,7 +36,7 @@ pub(crate) enum WakeReason {
 impl WakeReason {
     /// Whether this is an event of the session, and not just somebody's question.
     pub(crate) const fn is_event(self) -> bool {
-        !matches!(self, Self::Request | Self::Tick)
+        !matches!(self, Self::Request | Self::Tick | Self::Overtaken)
     }
 
     /// The word in logs.
@@ -48,6 +50,7 @@ impl WakeReason {
             Self::Request => "request",
             Self::Tick => "tick",
             Self::Sweep => "sweep",
+            Self::Overtaken => "overtaken",
             Self::First => "first",
         }
     }
@@ -59,7 +62,7 @@ impl fmt::Display for WakeReason {
     }
 }
 
-/// How long to wait with a look at a new session (debounce): sessions that are started in a row are then looked at
+/// How long to wait with a look that isn't urgent (debounce): sessions that are started in a row are then looked at
 /// together, and nothing is drawn before that anyway.
 const DEBOUNCE: Duration = Duration::from_millis(30);
 
@@ -120,7 +123,8 @@ impl Bell {
     /// Schedules a look at a session. If there are several reasons, the strongest one is kept.
     pub(crate) fn wake(&self, session: &str, reason: WakeReason) {
         let rung = Instant::now();
-        let due = if reason == WakeReason::Listed { rung + DEBOUNCE } else { rung };
+        let can_wait = matches!(reason, WakeReason::Listed | WakeReason::Overtaken);
+        let due = if can_wait { rung + DEBOUNCE } else { rung };
         let mut pending = self.pending();
         match pending.woken.get_mut(session) {
             Some(known) => (known.reason, known.due) = (reason.min(known.reason), due.min(known.due)),
