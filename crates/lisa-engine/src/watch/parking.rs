@@ -367,7 +367,7 @@ impl<'a> WaitLoop<'a> {
 
     /// Ends a wait that is satisfied or has timed out; otherwise sets its timer.
     fn consider(&mut self, id: u64) {
-        let Some(parked) = self.parked.get(&id) else { return };
+        let Some(parked) = self.parked.get_mut(&id) else { return };
         let now = Instant::now();
         let answer = match parked.wait.is_true(self.context) {
             Ok(true) => parked.wait.answer(self.context, false),

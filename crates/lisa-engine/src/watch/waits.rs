@@ -162,12 +162,19 @@ impl Wait {
     }
 
     /// Whether it is satisfied.
-    pub(super) fn is_true(&self, context: &Context) -> Result<bool> {
+    pub(super) fn is_true(&mut self, context: &Context) -> Result<bool> {
         if self.names.is_empty() {
             return Ok(true);
         }
         match &self.goal {
-            Goal::Turn(turn) => Ok(context.turn_over(turn, self.since)? || blocked(self.seen.values(), turn)),
+            Goal::Turn(turn) => {
+                let over = context.turn_over(turn, self.since)?;
+                if over && let Some((name, event)) = context.last_event_of(turn)? {
+                    // A verdict from before the turn's end would say that it is still running.
+                    self.told.insert(name, event);
+                }
+                Ok(over || blocked(self.seen.values(), turn))
+            }
             Goal::Other(Until::Event) => Ok(!self.events(context, 1)?.events.is_empty()),
             Goal::Other(until) => {
                 let holds = |name: &String| self.seen.get(name).is_none_or(|session| holds(*until, session));
@@ -285,6 +292,14 @@ impl Context {
             Some(current) => number(&current.id) > number(turn),
             None => false,
         })
+    }
+
+    /// The session of a turn, and the last event in its record.
+    fn last_event_of(&self, turn: &str) -> Result<Option<(String, EventId)>> {
+        let Some((name, _)) = turn.rsplit_once('#') else { return Ok(None) };
+        let Some((dir, meta)) = self.store()?.load(name)? else { return Ok(None) };
+        let record = read_record(&dir, &meta.run_id).ok().flatten();
+        Ok(record.map(|record| (name.to_owned(), EventId { run: record.run_id, number: record.seq })))
     }
 }
 
