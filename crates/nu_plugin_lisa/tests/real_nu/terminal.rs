@@ -9,7 +9,7 @@ use std::{
     process::Command,
     time::{Duration, Instant},
 };
-use test_support::{needs, place::end_server};
+use test_support::{needs, place::end_server, until};
 
 /// An interactive Nushell.
 struct Terminal<'a> {
@@ -117,6 +117,20 @@ impl<'a> Terminal<'a> {
             .filter(|name| name.starts_with("lisa-"))
             .collect()
     }
+
+    /// Waits until a call of the plugin is running.
+    #[track_caller]
+    fn runs(&self, line: &str) {
+        if !cfg!(target_os = "linux") {
+            // Only /proc tells; this is longer than a call takes to begin.
+            return std::thread::sleep(Duration::from_secs(1));
+        }
+        let began = Instant::now();
+        while self.busy().is_empty() {
+            assert!(began.elapsed() < TIMEOUT, "`{line}` never began: {}", self.screen());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
 }
 
 impl Drop for Terminal<'_> {
@@ -135,7 +149,7 @@ fn ctrl_c_ends_a_watch_and_a_monitor() {
         ("three", "lisa session monitor docs --until crashed --stream"),
     ] {
         terminal.enters(line);
-        std::thread::sleep(Duration::from_millis(800));
+        terminal.runs(line);
         terminal.presses(&["C-c"]);
         let took = terminal.comes_back(word);
         assert!(took < Duration::from_secs(3), "`{line}` took {took:?} to end");
@@ -156,7 +170,10 @@ fn ctrl_c_ends_the_wait_of_an_action_and_reports_what_was_done() {
         ("two", "lisa session send slow hello --wait 60sec", "nothing was sent"),
     ] {
         terminal.enters(line);
-        std::thread::sleep(Duration::from_millis(1500));
+        terminal.runs(line);
+        if word == "one" {
+            assert!(until(TIMEOUT, || sandbox.value("lisa session exists slow") == true));
+        }
         terminal.presses(&["C-c"]);
         terminal.shows(said);
         let took = terminal.comes_back(word);
@@ -170,10 +187,10 @@ fn ctrl_c_ends_the_wait_of_an_action_and_reports_what_was_done() {
 fn a_watch_shows_events_live_and_runs_in_a_job() {
     let sandbox = needs!(Sandbox::with_sessions());
     let terminal = Terminal::open(&sandbox);
-    terminal
-        .enters("job spawn { lisa watch --event answer | each {|e| $e.session | save --append seen.txt } }");
+    let line = "job spawn { lisa watch --event answer | each {|e| $e.session | save --append seen.txt } }";
+    terminal.enters(line);
     terminal.comes_back("job");
-    std::thread::sleep(Duration::from_millis(500));
+    terminal.runs(line);
     sandbox.value("lisa session answer fix-login --choice deny | get name");
     let began = Instant::now();
     while !std::fs::read_to_string(sandbox.work().join("seen.txt"))
@@ -209,11 +226,7 @@ fn finished_calls_leave_no_threads_behind() {
     ] {
         terminal.enters(&format!("job spawn {{ {line} }}"));
         terminal.comes_back(&format!("job{job}"));
-        let began = Instant::now();
-        while terminal.busy().is_empty() {
-            assert!(began.elapsed() < TIMEOUT, "`{line}` never began: {}", terminal.screen());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        terminal.runs(line);
         terminal.enters(&format!("job kill {job}"));
         gone(line);
     }
@@ -228,7 +241,7 @@ fn a_killed_shell_leaves_no_plugin_behind() {
     for line in ["lisa watch", "lisa session monitor docs --until crashed"] {
         let terminal = Terminal::open(&sandbox);
         terminal.enters(line);
-        std::thread::sleep(Duration::from_millis(800));
+        terminal.runs(line);
         assert_eq!(terminal.plugins().len(), 1, "{}", terminal.screen());
         let pid = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).0;
         let needle = format!("/nu.{}.", pid.trim());
