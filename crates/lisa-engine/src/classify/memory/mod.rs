@@ -178,7 +178,7 @@ impl Memory {
         let times = times.chain(verdict.as_mut().map(|verdict| &mut verdict.since));
         let times = times.chain([&mut title.changed_at, &mut output.changed_at, &mut inputs.typed_at]);
         times
-            .chain([&mut agent.at, &mut prompt.seen_at])
+            .chain([&mut agent.at, &mut prompt.opened_at, &mut prompt.seen_at])
             .chain(prompt.touched_at.as_mut())
             .chain(standing.values_mut())
             .for_each(|time| time.set_back(by));

@@ -19,6 +19,9 @@ const REDRAWN_MS: u64 = 1_000;
 /// about to go.
 const TORN_MS: u64 = 200;
 
+/// How long an unannounced dialog may take to be drawn completely.
+const DRAWING_MS: u64 = 500;
+
 /// The open or last prompt.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -33,6 +36,8 @@ pub struct Occurrence {
     pub announced_only: bool,
     /// The announcement that it belongs to.
     pub request: Option<String>,
+    /// When it was first seen.
+    pub opened_at: At,
     /// The pane's input counter when it opened.
     pub inputs: u64,
     /// When it was first seen after somebody typed into it.
@@ -67,11 +72,13 @@ pub fn identify(memory: &mut Memory, prompt: Option<&mut Prompt>, seen: Seen) {
         memory.prompt.touched_at.get_or_insert(seen.at);
     }
     let known = &memory.prompt;
-    if !known.is_same(prompt, request.as_deref(), seen) {
+    let before = memory.verdict.as_ref().and_then(|verdict| verdict.state.prompt());
+    let grown = before.is_some_and(|before| has_grown(before, prompt));
+    if !known.is_same(prompt, request.as_deref(), grown, seen) {
         let number = known.number + 1;
         let id = format!("{}-{number}", prompt.id.get(..6).unwrap_or(&prompt.id));
-        memory.prompt =
-            Occurrence { number, id, inputs: seen.inputs, above: seen.above, ..Occurrence::default() };
+        let Seen { at, inputs, above } = seen;
+        memory.prompt = Occurrence { number, id, opened_at: at, inputs, above, ..Occurrence::default() };
     }
     let known = &mut memory.prompt;
     known.asks = std::mem::replace(&mut prompt.id, known.id.clone());
@@ -92,13 +99,31 @@ fn request(memory: &Memory, prompt: &Prompt) -> Option<String> {
     })
 }
 
+/// Whether a prompt is `before` with more of it drawn: the screen may have been captured in the middle of a dialog.
+fn has_grown(before: &Prompt, now: &Prompt) -> bool {
+    let continues = |before: &Option<String>, now: &Option<String>| {
+        before.as_ref().is_none_or(|before| now.as_ref().is_some_and(|now| now.starts_with(before)))
+    };
+    let options = before.options.len() <= now.options.len()
+        && before
+            .options
+            .iter()
+            .zip(&now.options)
+            .all(|(before, now)| before.key == now.key && now.label.starts_with(&before.label));
+    let title = now.title.starts_with(&before.title) || now.body.contains(&before.title);
+    options && title && continues(&before.command, &now.command) && continues(&before.file, &now.file)
+}
+
 impl Occurrence {
-    fn is_same(&self, prompt: &Prompt, request: Option<&str>, seen: Seen) -> bool {
+    /// Whether this is the prompt that was open before; `grown` if it has all of that one's parts.
+    fn is_same(&self, prompt: &Prompt, request: Option<&str>, grown: bool, seen: Seen) -> bool {
         let touched = seen.inputs != self.inputs;
-        let drawn_now = self.open && self.announced_only;
-        let asks_the_same = self.asks == prompt.id || drawn_now;
         let requests = self.request.as_deref().zip(request);
         let another_request = requests.is_some_and(|(a, b)| a != b);
+        let young = seen.at.since(self.opened_at) < DRAWING_MS;
+        let drawn_further = grown && !touched && (young || requests.is_some_and(|(a, b)| a == b));
+        let drawn_now = self.open && (self.announced_only || drawn_further);
+        let asks_the_same = self.asks == prompt.id || drawn_now;
         // Another prompt would have been announced, or is still there when the screen is whole.
         let torn = requests.is_some_and(|(a, b)| a == b)
             && self.touched_at.is_none_or(|touched| seen.at.since(touched) < TORN_MS);
@@ -112,8 +137,8 @@ impl Occurrence {
 mod tests {
     use super::*;
     use crate::{
-        api::words::{Effect, PromptKind, PromptOption},
-        classify::memory::Ask,
+        api::words::{Attention, Confidence, Effect, PromptKind, PromptOption, Reason, State},
+        classify::{memory::Ask, resolve::Verdict},
     };
 
     fn profile() -> std::sync::Arc<crate::classify::profile::Profile> {
@@ -148,10 +173,23 @@ mod tests {
         }
     }
 
+    fn verdict(prompt: Prompt) -> Verdict {
+        Verdict {
+            state: State::awaiting(prompt),
+            reason: Reason::DialogShown,
+            confidence: Confidence::Certain,
+            source: None,
+            since: At(0),
+            attention: Attention::NeedsYou,
+        }
+    }
+
     fn id(memory: &mut Memory, prompt: Option<Prompt>, at: i64, inputs: u64, above: u64) -> Option<String> {
         let mut prompt = prompt;
         identify(memory, prompt.as_mut(), Seen { at: At(at), inputs, above: Some(above) });
-        prompt.map(|prompt| prompt.id)
+        let id = prompt.as_ref().map(|prompt| prompt.id.clone());
+        memory.verdict = prompt.map(verdict);
+        id
     }
 
     #[test]
@@ -215,6 +253,35 @@ mod tests {
         assert_eq!(id(&mut memory, Some(prompt("ls", true)), 50, 0, 2), announced);
         id(&mut memory, None, 60, 0, 2);
         assert_ne!(id(&mut memory, Some(prompt("ls", true)), 5_000, 0, 2), announced);
+    }
+
+    #[test]
+    fn a_dialog_that_was_seen_half_drawn_keeps_its_id_and_one_that_replaces_it_does_not() {
+        let half = prompt("make", true);
+        let mut whole = half.clone();
+        whole.options.push(PromptOption {
+            key: "2".into(),
+            label: "No".into(),
+            selected: false,
+            effect: Effect::Deny,
+            checked: None,
+        });
+        whole.id = super::super::fingerprint(&whole, None, None);
+        let after = |prompt: &Prompt, at: i64, inputs: u64| {
+            let mut memory = Memory::default();
+            let first = id(&mut memory, Some(half.clone()), 0, 0, 1);
+            (first, id(&mut memory, Some(prompt.clone()), at, inputs, 1))
+        };
+        let (first, second) = after(&whole, 5, 0);
+        assert_eq!(first, second);
+        let (first, second) = after(&whole, 5, 1);
+        assert_ne!(first, second, "somebody has typed");
+        let (first, second) = after(&whole, DRAWING_MS.cast_signed(), 0);
+        assert_ne!(first, second, "it was drawn long ago");
+        let (first, second) = after(&prompt("ls", true), 5, 0);
+        assert_ne!(first, second, "it asks for something else");
+        let (first, second) = after(&half, 60_000, 0);
+        assert_eq!(first, second);
     }
 
     #[test]
