@@ -22,6 +22,8 @@ use std::borrow::Cow;
 pub const TRANSIENT_EXPIRY_MS: u64 = 60_000;
 /// CPU usage from which an agent counts as busy, in tenths of a percent of one core.
 const BUSY_PERMILLE: u64 = 80;
+/// The shortest time over which CPU usage is measured.
+const CPU_WINDOW_MS: u64 = 1_000;
 
 /// Lisa's verdict on a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,14 +208,18 @@ fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) {
     }
 }
 
-/// The agent's CPU usage since the last look. An average over its lifetime would tell nothing.
+/// The agent's CPU usage over the last second or more, however often somebody looks: over a shorter time, one tick of
+/// the clock would count as a busy process. An average over its lifetime would tell nothing.
 fn measure_cpu(profile: &Profile, memory: &mut Memory, obs: &Observation) {
     let (Some(pane), Some(procs)) = (obs.pane.seen(), obs.procs.seen()) else { return };
     let Some(agent) = process::find_agent(profile, pane.pid, procs) else { return };
     let before = &memory.agent;
     let elapsed = obs.at.since(before.at);
-    let permille = (before.pid == Some(agent.pid) && elapsed > 0)
-        .then(|| agent.cpu_ms.saturating_sub(before.cpu_ms).saturating_mul(1_000) / elapsed);
+    let known = before.pid == Some(agent.pid);
+    if known && elapsed < CPU_WINDOW_MS {
+        return;
+    }
+    let permille = known.then(|| agent.cpu_ms.saturating_sub(before.cpu_ms).saturating_mul(1_000) / elapsed);
     let busy_at =
         if permille.is_some_and(|share| share >= BUSY_PERMILLE) { Some(obs.at) } else { before.busy_at };
     memory.agent = crate::classify::memory::Agent {

@@ -164,7 +164,8 @@ pub fn tree(root: u32) -> io::Result<Tree> {
             name: stat.name,
             zombie: stat.state == b'Z',
             stopped: stat.state == b'T',
-            cpu_ms: stat.cpu_ticks * 10,
+            cpu_ms: clock
+                .map_or(stat.cpu_ticks * 10, |clock| u64::try_from(clock.as_millis()).unwrap_or(u64::MAX)),
         });
         found.clocks.extend(clock.map(|clock| (pid, clock)));
         queue.extend(children(pid, stat.threads));

@@ -133,11 +133,11 @@ impl Inputs {
 pub struct Agent {
     /// Its process id when it was last seen.
     pub pid: Option<u32>,
-    /// The CPU time it had used, in milliseconds.
+    /// The CPU time it had used when its usage was last measured, in milliseconds.
     pub cpu_ms: u64,
     /// When that was.
     pub at: At,
-    /// Its CPU usage between the last two looks, in tenths of a percent of one core.
+    /// Its CPU usage over the last second or more, in tenths of a percent of one core.
     pub cpu_permille: Option<u64>,
     /// When it last used a significant share.
     pub busy_at: Option<At>,

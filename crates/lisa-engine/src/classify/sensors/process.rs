@@ -41,7 +41,7 @@ fn show(look: &Look<'_>, signals: &mut Signals) {
     let agent = agent.and_then(|(pane, procs)| find_agent(look.profile, pane.pid, procs));
     signals.agent_pid = agent.map(|agent| agent.pid);
     let measured = &look.memory.agent;
-    signals.agent_cpu_permille = measured.cpu_permille.filter(|_| measured.at == look.now());
+    signals.agent_cpu_permille = measured.cpu_permille.filter(|_| measured.pid == signals.agent_pid);
     signals.agent_scan_error = failure(&look.obs.procs);
 }
 
