@@ -12,8 +12,11 @@ use std::{
     path::Path,
 };
 
-/// Maximum bytes per look; the rest follows with the next look.
+/// Maximum bytes per read.
 const READ_MAX: u64 = 4 << 20;
+/// Maximum bytes per look. A verdict from half of what an agent has said would be about the past, so a file that has
+/// grown by more than this is read from near its end, as if it were new.
+const LOOK_MAX: u64 = 64 << 20;
 /// A larger file is read from near its end when it is first seen.
 const FIRST_MAX: u64 = 1 << 20;
 
@@ -61,16 +64,26 @@ impl<'a> Tail<'a> {
             }
             self.seen_before = true;
         }
-        if found.len() <= self.offset {
-            return Ok(Vec::new());
+        if found.len().saturating_sub(self.offset) > LOOK_MAX {
+            tracing::warn!(path = %self.path.display(), "a file has grown by more than a look reads");
+            self.offset = line_start(&mut file, found.len() - FIRST_MAX)?;
         }
-        file.seek(SeekFrom::Start(self.offset))?;
-        let mut bytes = Vec::new();
-        file.take(READ_MAX).read_to_end(&mut bytes)?;
-        let (lines, used) = lines(&bytes, at);
-        // A single line that is longer than a whole read can't be useful: it is skipped.
-        self.offset += if used == 0 && bytes.len() as u64 == READ_MAX { READ_MAX } else { used as u64 };
-        Ok(lines)
+        let mut all = Vec::new();
+        while self.offset < found.len() {
+            file.seek(SeekFrom::Start(self.offset))?;
+            let mut bytes = Vec::new();
+            (&file).take(READ_MAX).read_to_end(&mut bytes)?;
+            let (lines, used) = lines(&bytes, at);
+            all.extend(lines);
+            match used {
+                // A single line that is longer than a whole read can't be useful: it is skipped.
+                0 if bytes.len() as u64 == READ_MAX => self.offset += READ_MAX,
+                // The last line isn't complete yet.
+                0 => break,
+                used => self.offset += used as u64,
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -133,6 +146,26 @@ mod tests {
         std::fs::write(dir.path().join("new"), "{\"n\":7}\n{\"n\":8}\n").unwrap();
         std::fs::rename(dir.path().join("new"), &path).unwrap();
         assert_eq!(next(&path, &mut offsets).len(), 2);
+    }
+
+    #[test]
+    fn a_backlog_is_read_to_its_end_in_one_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let mut offsets = BTreeMap::new();
+        std::fs::write(&path, "{\"n\":1}\n").unwrap();
+        next(&path, &mut offsets);
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let filler = "x".repeat(1 << 10);
+        for n in 0..3 * READ_MAX / (1 << 10) {
+            writeln!(file, "{{\"n\":{n},\"filler\":\"{filler}\"}}").unwrap();
+        }
+        write!(file, "{{\"n\":").unwrap();
+        let lines = next(&path, &mut offsets);
+        assert_eq!(lines.len() as u64, 3 * READ_MAX / (1 << 10));
+        assert!(next(&path, &mut offsets).is_empty(), "the last line is torn");
+        writeln!(file, "7}}").unwrap();
+        assert_eq!(next(&path, &mut offsets), [Ok(serde_json::json!({"n": 7}))]);
     }
 
     #[test]
