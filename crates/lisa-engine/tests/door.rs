@@ -504,7 +504,7 @@ fn ending_a_session_that_somebody_looks_at_leaves_the_server_alive_even_if_its_p
     let watched = row().unwrap();
     signal(watched.pane.pid, rustix::process::Signal::KILL);
     assert!(until(SHORT, || row().is_some_and(|row| row.pane.dead)));
-    lab.tmux().end_session(&watched.session_id).unwrap();
+    lab.tmux().end_pane(&watched, &watched.session).unwrap();
     assert_eq!(lab.server_pid(), Some(server), "the server has died, and every session with it");
     assert!(row().is_none());
     client.wait().unwrap();

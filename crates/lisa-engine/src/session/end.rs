@@ -70,7 +70,7 @@ pub fn stop(session: &SessionSnapshot, processes: Processes, tmux: &Tmux) -> Res
             // Also for a dead pane: processes of its group may live on.
             killed = process::end_all(&[row.pane.pid], if row.pane.dead { Duration::ZERO } else { grace });
         }
-        tmux.end_session(&row.session_id)?;
+        tmux.end_pane(row, &session.meta.name)?;
     } else if let Some(pane) = session.meta.pane.filter(|pane| pane.alive()) {
         // The server is gone, but the agent isn't.
         killed = process::end_all(&[pane.pid], grace);
@@ -105,10 +105,13 @@ pub fn sweep(tmux: &Tmux, store: &Store) -> Result<Vec<Removed>> {
     if left > 0 {
         note("directory", &left.to_string(), "the process that was removing it was killed");
     }
+    // By the run, not by the name: a person may have renamed the tmux session, or moved the pane to another.
+    let runs: HashSet<String> =
+        store.load_all()?.into_iter().filter_map(|stored| Some(stored.found.ok()?.1.run_id)).collect();
     for row in tmux.panes(false)? {
-        if !row.run_id.is_empty() && store.load(&row.session)?.is_none() {
+        if !row.run_id.is_empty() && !runs.contains(&row.run_id) {
             process::end_all(&[row.pane.pid], GRACE);
-            tmux.end_session(&row.session_id)?;
+            tmux.end_pane(&row, &row.session)?;
             note("session", &row.session, "it has no directory");
         }
     }

@@ -120,7 +120,7 @@ impl Started {
 fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) -> Result<Started> {
     let SpawnContext { request, profile: _, launch, template, helper, tmux } = context;
     // From here on everything that was created is undone unless the whole start succeeds.
-    let mut rollback = Rollback { dir: new.then(|| dir.clone()), tmux, session: None, asked: None };
+    let mut rollback = Rollback { dir: new.then(|| dir.clone()), tmux, made: None, asked: None };
     dir.write_meta(&plan.meta)?;
     let mut paths = SessionPaths { dir: dir.path().display().to_string(), settings: None };
     if let Some(settings) = &launch.settings {
@@ -153,7 +153,7 @@ fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) 
     let made = new_session(&plan, helper, &fifo, &dir, tmux)?;
     let NewPane { row, terminal } = made;
     let pid = row.pane.pid;
-    rollback.session = Some((row.session_id.clone(), pid));
+    rollback.made = Some(row.clone());
     if let Err(error) = orders::feed(&fifo, &spec, Identity::of(pid)) {
         return Err(not_launched(tmux, &row.pane_id, &error.to_string()));
     }
@@ -163,7 +163,7 @@ fn start(mut plan: Plan, context: SpawnContext<'_>, dir: SessionDir, new: bool) 
     plan.meta.server = Identity::of(row.server_pid);
     // If the directory is gone by now, somebody killed the session while it was being started (race).
     dir.write_meta(&plan.meta)?;
-    (rollback.dir, rollback.session, rollback.asked) = (None, None, None);
+    (rollback.dir, rollback.made, rollback.asked) = (None, None, None);
     let paste = match plan.prompt {
         Some((PromptWay::Paste, prompt)) => Some(prompt),
         _ => None,
@@ -330,7 +330,7 @@ fn escape_format(text: &str) -> String {
 struct Rollback<'a> {
     dir: Option<SessionDir>,
     tmux: &'a Tmux,
-    session: Option<(String, u32)>,
+    made: Option<PaneRow>,
     /// The run that tmux was asked to create a session for.
     asked: Option<String>,
 }
@@ -339,18 +339,13 @@ impl Rollback<'_> {
     /// Ends the session, if tmux has it.
     fn end_session(&mut self) -> Result<()> {
         let Some(run) = self.asked.take() else { return Ok(()) };
-        let made = match self.session.take() {
+        let made = match self.made.take() {
             Some(made) => Some(made),
-            None => self
-                .tmux
-                .panes(false)?
-                .into_iter()
-                .find(|row| row.run_id == run)
-                .map(|row| (row.session_id, row.pane.pid)),
+            None => self.tmux.panes(false)?.into_iter().find(|row| row.run_id == run),
         };
-        let Some((session, pid)) = made else { return Ok(()) };
-        process::end_all(&[pid], Duration::ZERO);
-        self.tmux.end_session(&session)
+        let Some(row) = made else { return Ok(()) };
+        process::end_all(&[row.pane.pid], Duration::ZERO);
+        self.tmux.end_pane(&row, &row.session)
     }
 }
 

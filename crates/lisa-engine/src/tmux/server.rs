@@ -2,7 +2,7 @@
 
 use super::{
     Cmd, Reply, Tmux, Version, exchange,
-    pane::{INPUTS, IS_AGENT},
+    pane::{INPUTS, IS_AGENT, PaneRow},
     timeout_error,
 };
 use crate::{error::Result, process::Handle};
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The first tmux without the crash on focus events to a dead pane (see `end_session`).
+/// The first tmux without the crash on focus events to a dead pane (see `end_pane`).
 const FIXED: Version = Version::new(3, 4);
 /// How long an ended server may take to exit by itself: its process lives on for over a second after `kill-server`.
 const GOING: Duration = Duration::from_millis(1_500);
@@ -76,14 +76,25 @@ impl Tmux {
         }
     }
 
-    /// Ends a session.
+    /// Ends an agent's pane, and its tmux session with it if there is nothing else in it. What a person or another agent
+    /// has there stays. A session `name` that is left is renamed, so that the name is free again.
     ///
     /// Before tmux 3.4, the server sends a focus event to the program in a pane when its last client leaves, if the
     /// program asked for that. If the program has already ended, this crashes the server with every session. So this
     /// resets the pane's modes first, in the same command list.
-    pub fn end_session(&self, id: &str) -> Result<()> {
-        let forget = Cmd::new("send-keys").args(["-R", "-t"]).arg(format!("{id}:"));
-        self.call_atomic(&[forget, Cmd::new("kill-session").arg("-t").arg(id)])?;
+    pub fn end_pane(&self, row: &PaneRow, name: &str) -> Result<()> {
+        let pane = row.pane_id.as_str();
+        let forget = Cmd::new("send-keys").args(["-R", "-t", pane]);
+        let is_alone = "#{==:#{session_windows}/#{window_panes},1/1}";
+        let session = [Cmd::new("kill-session").args(["-t", &row.session_id])];
+        let left = format!("{name}-left-{}", pane.trim_start_matches('%'));
+        // The last command, because it fails if there is no such session.
+        let only_it = [
+            Cmd::new("kill-pane").args(["-t", pane]),
+            Cmd::new("rename-session").arg("-t").arg(format!("={name}")).arg(left),
+        ];
+        let end = Cmd::new("if-shell").args(["-F", "-t", pane, is_alone]).list(&session).list(&only_it);
+        self.call_atomic(&[forget, end])?;
         Ok(())
     }
 
