@@ -28,8 +28,8 @@ pub fn end_all(leaders: &[u32], grace: Duration) -> usize {
             }
         }
     };
-    gather(&mut held);
     if !grace.is_zero() {
+        gather(&mut held);
         signal_all(&held, Signal::HUP);
         signal_all(&held, Signal::CONT);
         wait_until_gone(&held, grace);
