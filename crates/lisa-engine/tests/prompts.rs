@@ -66,13 +66,34 @@ fn what_the_hook_says_completes_what_the_screen_shows() {
     assert_ne!(plain.id, told.id, "another command is another prompt");
 }
 
+/// A background child can paint over the row with the command, and the agent runs what it announced.
 #[test]
-fn a_permission_names_the_command_that_is_shown_even_if_the_last_hook_was_about_another() {
-    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}});
-    let look = || blank(1_000).title("✳ x").screen(&permission_screen("rm -r build"));
+fn a_permission_names_the_command_that_the_agent_announced_and_says_that_the_screen_disagrees() {
+    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "rm -rf /precious"}});
+    let look = || blank(1_000).title("✳ x").screen(&permission_screen("ls -l"));
     let (plain, told) = (prompt("claude", &look()), prompt("claude", &look().hook(hook)));
-    assert_eq!(told.command.as_deref(), Some("rm -r build"), "an answer is given to what is shown");
-    assert_eq!(plain.id, told.id);
+    assert_eq!(told.command.as_deref(), Some("rm -rf /precious"));
+    assert!(told.disagrees && told.body.contains("ls -l"), "{told:?}");
+    assert!(!plain.disagrees);
+    assert_ne!(plain.id, told.id, "an answer to what was shown is none to what is asked");
+}
+
+#[test]
+fn an_announcement_that_was_answered_is_not_about_the_next_dialog() {
+    let asked = |tool: &str, command: &str| json!({"hook_event_name": "PermissionRequest", "session_id": "s", "tool_name": tool, "tool_input": {"command": command}});
+    let called = |id: &str, command: &str| json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}});
+    let mut session = Session::new("claude");
+    let dialog = |at: i64, command: &str| blank(at).screen(&permission_screen(command));
+    session.look(&dialog(1_000, "ls").hook(called("a", "ls")).hook(asked("Bash", "ls")));
+    // The transcript knows that the call has returned; its hook is still on the way.
+    let returned = json!({"type": "user", "sessionId": "s", "message": {"content": [{"type": "tool_result", "tool_use_id": "a"}]}});
+    let next = session.look(&dialog(2_000, "rm -r build").transcript(returned)).verdict.state;
+    let prompt = next.prompt().expect("a prompt");
+    assert_eq!((prompt.command.as_deref(), prompt.disagrees), (Some("rm -r build"), false));
+    // Of several that are open, the one that is shown is asked.
+    let both = dialog(3_000, "rm -r build").hook(asked("Bash", "rm -r build")).hook(asked("Bash", "make"));
+    let state = session.look(&both).verdict.state;
+    assert_eq!(state.prompt().map(|prompt| prompt.disagrees), Some(false));
 }
 
 #[test]

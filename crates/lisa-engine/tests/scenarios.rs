@@ -361,15 +361,15 @@ fn a_turn_that_ends_in_a_question_needs_you() {
 }
 
 #[test]
-fn background_work_after_a_turn_leaves_the_session_alone() {
-    let stop = json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "It runs.", "background_tasks": [{"id": 1}]});
+fn a_shell_that_runs_on_after_a_turn_is_counted_and_the_turn_is_delivered() {
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": "It runs.", "background_tasks": [{"id": "1", "type": "shell"}]});
     let outcome = claude()
         .look(&blank(1_000).title("✳ x").screen(&idle_screen()).hook(hook("SessionStart")).hook(stop));
     assert_eq!(
         (outcome.verdict.status(), outcome.verdict.attention),
-        (Status::WaitingInput, Attention::Autonomous)
+        (Status::WaitingInput, Attention::Delivered)
     );
-    assert_eq!(outcome.signals.background_tasks, 1);
+    assert_eq!((outcome.signals.background_tasks, outcome.signals.subagents), (1, 0));
 }
 
 #[test]
@@ -395,7 +395,8 @@ fn exits_are_told_by_code_and_signal_and_an_empty_status_is_unknown() {
         (outcome.verdict.status(), exit.kind)
     };
     assert_eq!(exit(Some(0), None), (Status::Completed, ExitKind::UserInitiated));
-    assert_eq!(exit(Some(130), None).1, ExitKind::UserInitiated);
+    assert_eq!(exit(Some(130), None), (Status::Completed, ExitKind::UserInitiated));
+    assert_eq!(exit(None, Some(2)), (Status::Completed, ExitKind::UserInitiated));
     assert_eq!(exit(Some(137), None), (Status::Crashed, ExitKind::Killed));
     assert_eq!(exit(None, Some(9)), (Status::Crashed, ExitKind::Killed));
     assert_eq!(exit(Some(7), None), (Status::Crashed, ExitKind::Crash));
@@ -549,7 +550,7 @@ fn background_tasks_count_as_a_list_and_as_a_number() {
         let stop = json!({"hook_event_name": "Stop", "session_id": "s", "background_tasks": tasks});
         let outcome = session.look(&blank(1_000).hook(stop));
         assert_eq!(outcome.memory.feeds.hook.background, 2, "{agent}");
-        assert_eq!(outcome.verdict.attention, Attention::Autonomous, "{agent}");
+        assert_eq!(outcome.verdict.attention, Attention::NeedsYou, "{agent}: no turn was seen");
     }
 }
 
@@ -573,7 +574,7 @@ fn a_prompt_given_at_the_start_is_awaited_before_the_agent_is_called_ready() {
     for at in [2_000, 4_500] {
         deaf.look(&look(at));
     }
-    assert_eq!(deaf.says(&look(20_000)), ("waiting_input".into(), "idle".into()));
+    assert_eq!(deaf.says(&look(20_000)), ("waiting_input".into(), "input_ready".into()));
     let mut idle = claude();
     let unasked = |at: i64| blank(at).screen(&fresh).title("✳ Claude Code").process("claude");
     idle.look(&unasked(2_000));

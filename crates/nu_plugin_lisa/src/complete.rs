@@ -210,6 +210,7 @@ mod tests {
             free_text: false,
             truncated: false,
             step: None,
+            disagrees: false,
         };
         let values: Vec<_> = options(&prompt).into_iter().map(|suggestion| suggestion.value).collect();
         assert_eq!(values, ["allow_once", "deny", "1", "2", "3", "4"]);

@@ -80,6 +80,7 @@ fn prompt() -> Prompt {
         free_text: false,
         truncated: false,
         step: None,
+        disagrees: false,
     }
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn sessions() -> Vec<Session> {
         kind: PromptKind::Dialog,
         dialog: Some(DialogKind::Trust),
         step: Some(PromptStep { number: 1, of: 2 }),
+        disagrees: false,
         options: vec![],
         file: Some("/tmp/x".into()),
         ..prompt()

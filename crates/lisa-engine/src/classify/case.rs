@@ -124,18 +124,16 @@ impl<'a> Case<'a> {
 
     /// Whether the conversation on the screen ends in an unfinished prompt.
     pub(crate) fn turn_unfinished(&self) -> bool {
-        let Some((layout, pattern)) = self.layout.zip(self.profile.screen.prompt.as_ref()) else {
-            return false;
-        };
-        let rows = layout.rows();
-        let asked = layout
-            .blocks()
-            .iter()
-            .any(|block| rows.get(block.start).is_some_and(|row| pattern.is_match(row)));
-        let ended = [ClaimKind::TurnOver, ClaimKind::Failed, ClaimKind::Interrupted]
-            .iter()
-            .any(|kind| self.find(Source::Screen, *kind).is_some());
-        asked && !ended
+        let ended = [ClaimKind::TurnOver, ClaimKind::Failed, ClaimKind::Interrupted, ClaimKind::Idle];
+        let open = self.layout.is_some_and(|layout| layout.ends_in_open_turn(&self.profile.screen));
+        open && !ended.iter().any(|kind| self.find(Source::Screen, *kind).is_some())
+    }
+
+    /// Whether the screen shows in its own words that no turn is running.
+    pub(crate) fn screen_idle(&self) -> Option<&'a Evidence> {
+        let shown = [ClaimKind::Idle, ClaimKind::TurnOver, ClaimKind::Interrupted, ClaimKind::Failed];
+        let shown = shown.iter().find_map(|kind| self.find(Source::Screen, *kind));
+        shown.filter(|_| self.find(Source::Screen, ClaimKind::Working).is_none())
     }
 
     /// The evidence that the turn ended this way.
@@ -220,9 +218,8 @@ impl<'a> Case<'a> {
         }
         let live = LIVE.iter().find_map(|source| self.find(*source, ClaimKind::Asking));
         let menu = live.is_some_and(|live| matches!(live.claim, Claim::Asking { prompt: Some(_) }));
-        // If the input box was visible since then, that announcement has been answered.
-        let answered = |ask: &Ask| self.memory.input_shown_at.is_some_and(|at| at.since(ask.at) > SETTLED_MS);
-        let announced = self.memory.announced().cloned().filter(|ask| !answered(ask));
+        let answered = |ask: &Ask| self.memory.was_answered(ask);
+        let announced = self.memory.announced().iter().rev().find(|ask| !answered(ask)).cloned();
         let pending = || self.pending_tool().filter(|_| live.is_some()).map(|tool| self.ask_for(Some(tool)));
         match announced.or_else(pending).filter(|_| !menu) {
             Some(ask) => prompt::rename(self.profile, shown.clone(), &ask),
@@ -230,22 +227,46 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// What a live channel says instead of asking, although it would show a prompt like this one.
+    pub(crate) fn denied_by(&self, asks: Asks) -> Option<&'a Evidence> {
+        let instead = |source: Source| {
+            self.find(source, ClaimKind::Working).or_else(|| self.find(source, ClaimKind::TurnOver))
+        };
+        let native = self.profile.native.as_ref().filter(|native| native.tells.contains(&asks));
+        let title = self.obs.pane.seen().map(|pane| pane.title.as_str());
+        let title = title.filter(|title| self.profile.terminal_title.would_show(title, asks));
+        native.and_then(|_| instead(Source::Native)).or_else(|| title.and_then(|_| instead(Source::Title)))
+    }
+
+    /// Whether the agent itself denies that it asks what the screen shows: it would have announced it, or a live channel
+    /// would show it, and both have had the time to do so. Then something else has drawn the dialog.
+    pub(crate) fn is_denied(&self, shown: &Evidence, prompt: &Prompt) -> bool {
+        let announced = self.memory.announced().iter().any(|ask| ask.kind == prompt.kind);
+        if announced || self.age(shown) < SETTLED_MS {
+            return false;
+        }
+        let mut rules = self.profile.dialog.on.iter();
+        let of_start =
+            prompt.dialog.is_some() && rules.any(|rule| rule.start && rule.dialog == prompt.dialog);
+        let denied = self.denied_by(Asks { kind: prompt.kind, dialog: prompt.dialog });
+        (of_start && self.memory.up) || denied.is_some_and(|denied| self.age(denied) >= SETTLED_MS)
+    }
+
     /// A prompt for a tool that was called and hasn't returned, when nothing else tells what is asked.
     fn prompt_of_pending_tool(&self) -> Prompt {
-        let ask = self.memory.announced().cloned();
+        let ask = self.memory.announced().last().cloned();
         prompt::from_ask(self.profile, &ask.unwrap_or_else(|| self.ask_for(self.pending_tool())))
     }
 
     /// The last tool that was called and hasn't returned.
     fn pending_tool(&self) -> Option<String> {
-        self.memory.feeds.all().into_iter().find_map(|fold| fold.tools.values().next_back().cloned())
+        self.memory.feeds.all().into_iter().find_map(Fold::last_tool).map(str::to_owned)
     }
 
     /// What is probably asked when only the tool is known.
     fn ask_for(&self, tool: Option<String>) -> Ask {
         let asks = tool.as_ref().and_then(|tool| self.profile.dialog.tools.get(tool));
-        let Asks { kind, dialog } = asks.copied().unwrap_or(Asks::PERMISSION);
-        Ask { kind, dialog, tool, command: None, file: None, text: None, id: None, at: self.obs.at }
+        Ask::of(asks.copied().unwrap_or(Asks::PERMISSION), tool, self.obs.at)
     }
 
     /// The state of a working agent, with what is known about its activity.

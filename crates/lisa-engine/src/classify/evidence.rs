@@ -93,6 +93,8 @@ words! {
         PlainText = "plain_text",
         /// The agent is up and takes a prompt.
         Up = "up",
+        /// The screen shows that no turn is running, but not whether there was one.
+        Idle = "idle",
         /// Something moves: output, CPU time, heartbeat.
         Moving = "moving",
         /// Nothing has moved for too long.
@@ -178,6 +180,8 @@ pub enum Claim {
     PlainText,
     /// The agent is up and takes a prompt.
     Up,
+    /// The screen shows that no turn is running, but not whether there was one.
+    Idle,
     /// Something moves: output, CPU time, heartbeat.
     Moving,
     /// Nothing has moved for too long.
@@ -212,6 +216,7 @@ impl Claim {
             Self::Sent => ClaimKind::Sent,
             Self::PlainText => ClaimKind::PlainText,
             Self::Up => ClaimKind::Up,
+            Self::Idle => ClaimKind::Idle,
             Self::Moving => ClaimKind::Moving,
             Self::Still => ClaimKind::Still,
             Self::Young => ClaimKind::Young,

@@ -1,12 +1,12 @@
 //! Explains a verdict: the rule, the evidence for and against, and what couldn't be read.
 
 use crate::{
-    api::words::{EvidenceItem, Exit, ExitKind, FailedSignal, PassedOver, Signals, Status},
+    api::words::{EvidenceItem, FailedSignal, PassedOver, Signals, Status},
     classify::{
         evidence::{Claim, Evidence},
         observation::At,
         resolve::Outcome,
-        rules::RULES,
+        rules::{RULES, exit},
     },
 };
 
@@ -60,15 +60,15 @@ fn says(claim: &Claim) -> Option<Status> {
     match claim {
         Claim::ServerDied => Some(Status::Crashed),
         Claim::PaneDead { code, signal } | Claim::RunDone { code, signal } => {
-            let exit = Exit { code: *code, signal: *signal, kind: ExitKind::Unknown };
-            Some(exit.status())
+            Some(exit(*code, *signal).status())
         }
-        Claim::AgentGone { .. } => Some(Status::Completed),
+        Claim::AgentGone { clean } => Some(if *clean { Status::Completed } else { Status::Crashed }),
         Claim::AgentSuspended | Claim::Still => Some(Status::Stuck),
         Claim::Working { .. } | Claim::Moving | Claim::Sent => Some(Status::InProgress),
         Claim::TurnOver { .. }
         | Claim::Failed { .. }
         | Claim::Interrupted
+        | Claim::Idle
         | Claim::Asking { .. }
         | Claim::Dialog { .. }
         | Claim::Covered { .. }

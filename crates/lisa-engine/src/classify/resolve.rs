@@ -188,9 +188,10 @@ fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) {
     let mut known = None;
     for feed in Channel::ALL.into_iter().filter_map(|channel| profile.feed(channel)) {
         let fold = &mut memory.feeds[feed.channel];
-        fold.take(profile, feed, &obs.feeds[feed.channel].lines, known.as_deref());
+        fold.take(profile, feed, &obs.feeds[feed.channel].lines, known.as_deref(), &mut memory.turns);
         known = known.or_else(|| fold.session_id.clone());
     }
+    memory.close_answered();
 
     match &obs.native {
         Reading::Seen(_) => (memory.native.seen, memory.native.removed) = (true, false),
@@ -200,6 +201,9 @@ fn take_in(profile: &Profile, memory: &mut Memory, obs: &Observation) {
     if let Some(pane) = obs.pane.seen() {
         memory.first_title.get_or_insert_with(|| pane.title.clone());
         memory.title.note(&pane.title, obs.at);
+        if profile.terminal_title.shows_turn(&pane.title) {
+            memory.title_worked_in = Some(obs.run_id.clone());
+        }
         memory.inputs.note(pane.inputs, obs.at);
     }
     measure_cpu(profile, memory, obs);
@@ -254,14 +258,8 @@ fn attention(state: &State, memory: &Memory, obs: &Observation) -> Attention {
             let folds = memory.feeds.all();
             let delivered =
                 folds.iter().any(|fold| fold.pull_request) || obs.commits_since_turn.unwrap_or(0) > 0;
-            let background = folds.iter().any(|fold| fold.background > 0 || !fold.subagents.is_empty());
             let had_turn = folds.iter().any(|fold| fold.message.is_some());
-            match (delivered, background) {
-                (true, _) => Attention::Delivered,
-                (false, true) => Attention::Autonomous,
-                (false, false) if had_turn || memory.worked => Attention::Delivered,
-                (false, false) => Attention::NeedsYou,
-            }
+            if delivered || had_turn || memory.worked { Attention::Delivered } else { Attention::NeedsYou }
         }
         State::Exited { exit } if exit.status() == Status::Completed => Attention::Delivered,
         _ => Attention::NeedsYou,

@@ -7,11 +7,14 @@ use crate::api::words::{Activity, Confidence, Exit, ExitKind, Mode, Reason, Stat
 use crate::classify::case::{Case, Decided, Ruling, SETTLED_MS};
 use crate::classify::evidence::{Claim, ClaimKind, Evidence, Source};
 use crate::classify::memory::Fold;
+use crate::classify::profile::Asks;
 use crate::classify::sensors::OUTPUT_STALE_MS;
 use std::fmt;
 
 /// How far two channels of the agent may be apart because one of them lags.
 const LAG_MS: u64 = 4_000;
+/// How long a live channel may take to show what an event says.
+const LIVE_LAG_MS: u64 = 1_000;
 /// How long a turn that only seems to be over still counts as running.
 const SETTLING_MS: u64 = 250;
 /// How long ago the last look may be so that a change since then counts as just happened.
@@ -193,7 +196,9 @@ fn pane_unreadable(case: &Case<'_>) -> Ruling {
 fn dialog_shown(case: &Case<'_>) -> Ruling {
     let shown = case.find(Source::Screen, ClaimKind::Dialog).ok_or("the screen shows no dialog")?;
     let Claim::Dialog { prompt } = &shown.claim else { return Err("the screen shows no dialog".into()) };
-    Ok(Decided::new(State::awaiting(case.named(prompt)), vec![shown]))
+    let mut prompt = case.named(prompt);
+    prompt.disagrees |= case.is_denied(shown, &prompt);
+    Ok(Decided::new(State::awaiting(prompt), vec![shown]))
 }
 
 fn native_asking(case: &Case<'_>) -> Ruling {
@@ -219,6 +224,11 @@ fn event_asking(case: &Case<'_>) -> Ruling {
         .or_else(|| case.find(Source::Screen, ClaimKind::Working))
     {
         return Err(format!("the screen shows {} instead of a dialog", against.claim.kind()).into());
+    }
+    let Claim::Asking { prompt } = &asking.claim else { return Err("no prompt was announced".into()) };
+    let asks = prompt.as_ref().map(|prompt| Asks { kind: prompt.kind, dialog: prompt.dialog });
+    if let Some(denied) = asks.and_then(|asks| case.denied_by(asks)) {
+        return Err(format!("the {} would show it and doesn't", denied.source.as_str()).into());
     }
     // Without a screen nothing shows that the prompt was answered. If it wasn't open at the last look, an event that
     // the last look already knew can't have opened it.
@@ -269,6 +279,14 @@ fn frozen(case: &Case<'_>) -> Ruling {
 
 fn title_working(case: &Case<'_>) -> Ruling {
     let title = case.find(Source::Title, ClaimKind::Working).ok_or("the title shows no running turn")?;
+    // A spinner moves. One that stands, while nothing else shows a turn, is left over.
+    let stood = case.obs.at.since(case.memory.title.changed_at);
+    let watched = case.memory.observed_at.is_some_and(|last| case.obs.at.since(last) <= JUST_NOW_MS);
+    let idle = case.screen_idle().zip(case.find(Source::Native, ClaimKind::TurnOver));
+    let settled = |(shown, told): (&Evidence, &Evidence)| case.age(shown).min(case.age(told)) > LAG_MS;
+    if watched && stood > LAG_MS && idle.is_some_and(settled) {
+        return Err("the title has stopped moving, and state file and screen show no turn".into());
+    }
     Ok(Decided::new(case.working(title), vec![title]))
 }
 
@@ -287,7 +305,23 @@ fn native_working(case: &Case<'_>) -> Ruling {
 fn event_working(case: &Case<'_>) -> Ruling {
     let event = case.newest_event().filter(|event| matches!(event.claim, Claim::Working { .. }));
     let event = event.ok_or("the agent's last event does not say so")?;
-    if let Some(idle) = case.live(ClaimKind::TurnOver) {
+    let background = matches!(event.claim, Claim::Working { activity: Activity::Background, .. });
+    // An event tells of the past. Two live channels that have had the time to show the turn know better.
+    let began = case.fold(event.source).map_or(event.since, |fold| fold.turn_at);
+    if let Some((idle, shown)) = case.live(ClaimKind::TurnOver).zip(case.screen_idle())
+        && [case.obs.at.since(began), case.age(idle), case.age(shown)].iter().all(|age| *age > LIVE_LAG_MS)
+        && !background
+    {
+        return Err(
+            format!("the {} and the screen show that no turn is running", idle.source.as_str()).into()
+        );
+    }
+    let still = case.find(Source::Screen, ClaimKind::Idle).filter(|idle| case.age(idle) > LAG_MS);
+    let still = still.filter(|_| case.screen_idle().is_some() && case.obs.at.since(began) > LAG_MS);
+    if still.is_some_and(|_| !background) {
+        return Err("the screen still shows that no turn is running, long after that event".into());
+    }
+    if let Some(idle) = case.live(ClaimKind::TurnOver).filter(|_| !background) {
         if idle.since > event.since {
             return Err(format!("the {} has turned idle since", idle.source.as_str()).into());
         }
@@ -298,7 +332,7 @@ fn event_working(case: &Case<'_>) -> Ruling {
     let ended = [ClaimKind::TurnOver, ClaimKind::Interrupted, ClaimKind::Failed]
         .iter()
         .find_map(|kind| case.find(Source::Screen, *kind));
-    let ended = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS);
+    let ended = ended.filter(|ended| ended.since > event.since && case.age(ended) > LAG_MS && !background);
     if let Some(ended) = ended.filter(|_| case.find(Source::Screen, ClaimKind::Working).is_none()) {
         return Err(format!("the screen has shown since that the turn is {}", ended.claim.kind()).into());
     }
@@ -393,6 +427,9 @@ fn input_covered(case: &Case<'_>) -> Ruling {
 fn turn_failed(case: &Case<'_>) -> Ruling {
     let failed = case.ended_as(ClaimKind::Failed)?;
     let Claim::Failed { failure } = &failed.claim else { return Err("no failure".into()) };
+    if failed.source == Source::Screen && case.find(Source::Screen, ClaimKind::Interrupted).is_some() {
+        return Err("the screen ends in an interrupt, below that failure".into());
+    }
     Ok(Decided::new(State::Error { failure: failure.clone() }, vec![failed]))
 }
 
@@ -433,14 +470,16 @@ fn idle(case: &Case<'_>) -> Ruling {
 }
 
 fn input_ready(case: &Case<'_>) -> Ruling {
-    let shown = case.find(Source::Screen, ClaimKind::InputShown).ok_or("no input box is shown")?;
-    let up = case.of_claim(ClaimKind::Up).next().or_else(|| case.find(Source::Screen, ClaimKind::TurnOver));
+    let input = case.find(Source::Screen, ClaimKind::InputShown).ok_or("no input box is shown")?;
+    let shown = |kind: ClaimKind| case.find(Source::Screen, kind);
+    let up = case.of_claim(ClaimKind::Up).next();
+    let up = up.or_else(|| shown(ClaimKind::TurnOver)).or_else(|| shown(ClaimKind::Idle));
     let up = up.ok_or("nothing shows that the agent is up")?;
     case.takes_input()?;
     if case.turn_unfinished() {
         return Err("the conversation ends in an unfinished prompt".into());
     }
-    Ok(Decided::new(case.ready(), vec![up, shown]))
+    Ok(Decided::new(case.ready(), vec![up, input]))
 }
 
 fn plain_output(case: &Case<'_>) -> Ruling {
@@ -460,7 +499,7 @@ fn plain_output(case: &Case<'_>) -> Ruling {
 
 fn starting(case: &Case<'_>) -> Ruling {
     let young = case.find(Source::Timing, ClaimKind::Young).ok_or("the session is not young")?;
-    if case.memory.up {
+    if case.memory.up || case.memory.worked {
         return Err("the agent has already taken input".into());
     }
     Ok(Decided::new(State::Starting, vec![young]))

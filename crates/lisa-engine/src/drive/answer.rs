@@ -221,6 +221,10 @@ impl Driver<'_> {
                 }
                 Ok(())
             }
+            Way::Dismiss => self
+                .press_in(page, |_| Some(self.profile.keys.dismiss.clone()))?
+                .map(drop)
+                .ok_or_else(|| self.unsteady(page)),
             Way::Arrows(back, on) => {
                 self.mark(page, option, back, on)?;
                 self.press_in(page, |shown| is_marked(shown, option).then(|| "Enter".to_owned()))?

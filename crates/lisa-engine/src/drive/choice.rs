@@ -3,6 +3,7 @@
 use crate::{
     api::words::{Effect, Prompt, PromptKind, PromptOption},
     classify::profile::{Keys, OptionStyle},
+    classify::prompt::ESCAPE,
     error::{Error, Kind, Result, printable},
 };
 
@@ -44,10 +45,15 @@ pub enum Way {
     KeyEnter,
     /// Arrow keys (back, forward) until it is selected, then Enter.
     Arrows(&'static str, &'static str),
+    /// The key that closes the dialog.
+    Dismiss,
 }
 
 /// How to choose this option, with the agent's own keys.
 pub fn way(option: &PromptOption, keys: &Keys) -> Way {
+    if option.key == ESCAPE {
+        return Way::Dismiss;
+    }
     match keys.choose {
         OptionStyle::Digit if is_digit(&option.key) => Way::Key,
         OptionStyle::DigitEnter if is_digit(&option.key) => Way::KeyEnter,
@@ -95,6 +101,7 @@ mod tests {
             free_text: false,
             truncated: false,
             step: None,
+            disagrees: false,
         }
     }
 

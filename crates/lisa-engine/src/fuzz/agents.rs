@@ -70,7 +70,7 @@ fn check_fold(fold: &Fold) {
     let failure = fold.failure.as_ref().map(|failure| &failure.message);
     let name = fold.last.as_ref().map(|(name, _)| name);
     let texts = [fold.message.as_ref(), fold.error.as_ref(), fold.usage.model.as_ref(), failure, name];
-    for text in texts.into_iter().flatten().chain(fold.tools.values()) {
+    for text in texts.into_iter().flatten().chain(fold.calls.iter().map(|call| &call.tool)) {
         input::check_text(text);
     }
     if let Some(id) = &fold.session_id {

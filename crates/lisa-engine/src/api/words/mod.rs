@@ -285,6 +285,10 @@ pub struct Prompt {
     /// The position in a form of several questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<PromptStep>,
+    /// Whether the agent itself says something else than its screen shows: another command (`command` is the agent's,
+    /// `body` the screen's), or that nothing is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disagrees: bool,
 }
 
 /// The position in a form of several questions.
@@ -340,11 +344,8 @@ pub struct Exit {
 impl Exit {
     /// The status for this exit: `completed` only if the code is known to be 0 or the user ended it.
     pub fn status(&self) -> Status {
-        match self {
-            Self { signal: None, code: Some(0), .. } => Status::Completed,
-            Self { kind: ExitKind::UserInitiated, signal: None, code: None } => Status::Completed,
-            _ => Status::Crashed,
-        }
+        let fine = self.signal.is_none() && self.code == Some(0);
+        if fine || self.kind == ExitKind::UserInitiated { Status::Completed } else { Status::Crashed }
     }
 }
 

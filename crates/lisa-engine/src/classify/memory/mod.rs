@@ -1,9 +1,15 @@
 //! What is carried from look to look: the classifier's only state, stored in the session's `state.json`.
 
+mod ask;
 mod fold;
+mod turns;
+mod usage;
 
+pub use ask::{Ask, Call};
 pub(crate) use fold::is_session_id;
-pub use fold::{Ask, Fold, Phase, Usage};
+pub use fold::{Fold, Phase};
+pub use turns::Turns;
+pub use usage::Usage;
 
 use crate::classify::{
     channel::PerChannel,
@@ -14,12 +20,15 @@ use crate::classify::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hasher},
 };
 
 /// The schema version. A file with another version isn't read; the session is judged from scratch.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
+
+/// How long after an announcement the input box may still be visible because the dialog isn't drawn yet.
+const ANSWERED_MS: u64 = 2_000;
 
 /// What is carried from one look at a session to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +58,8 @@ pub struct Memory {
     pub worked: bool,
     /// Whether the agent has ever been seen taking input.
     pub up: bool,
+    /// The run in which the title has shown a running turn.
+    pub title_worked_in: Option<String>,
     /// When the input box was last visible.
     pub input_shown_at: Option<At>,
     /// Whether the agent's state file existed and is gone.
@@ -57,6 +68,8 @@ pub struct Memory {
     pub standing: BTreeMap<String, At>,
     /// What the lines of each channel add up to.
     pub feeds: PerChannel<Fold>,
+    /// The turns that lines of any channel have named.
+    pub turns: Turns,
     /// How far each file has been read.
     pub offsets: BTreeMap<String, u64>,
 }
@@ -76,10 +89,12 @@ impl Default for Memory {
             asked: false,
             worked: false,
             up: false,
+            title_worked_in: None,
             input_shown_at: None,
             native: NativeSeen::default(),
             standing: BTreeMap::new(),
             feeds: PerChannel::default(),
+            turns: Turns::default(),
             offsets: BTreeMap::new(),
         }
     }
@@ -222,9 +237,23 @@ impl Memory {
         self.feeds.all().into_iter().find_map(|fold| fold.session_id.as_deref())
     }
 
-    /// The prompt that a channel has announced and that nothing has closed since.
-    pub(super) fn announced(&self) -> Option<&Ask> {
-        self.feeds.all().into_iter().find_map(|fold| fold.ask.as_ref())
+    /// The prompts that a channel has announced and that nothing has closed since, oldest first.
+    pub(super) fn announced(&self) -> &[Ask] {
+        let open = self.feeds.all().into_iter().map(|fold| fold.open.as_slice());
+        open.into_iter().find(|open| !open.is_empty()).unwrap_or_default()
+    }
+
+    /// Whether the input box was visible since this announcement, so that it has been answered.
+    pub(super) fn was_answered(&self, ask: &Ask) -> bool {
+        self.input_shown_at.is_some_and(|at| at.since(ask.at) > ANSWERED_MS)
+    }
+
+    /// Closes the announced prompts about calls that have returned, whichever channel says so.
+    pub(super) fn close_answered(&mut self) {
+        let returned: BTreeSet<String> =
+            self.feeds.all().into_iter().flat_map(|fold| fold.returned.iter().cloned()).collect();
+        let Self { feeds, turns, .. } = self;
+        feeds.all_mut().into_iter().for_each(|fold| fold.close_answered(&returned, turns));
     }
 
     /// Whether the agent itself has reported the end of the turn that began at `began`.

@@ -21,6 +21,11 @@ pub struct Feed {
     pub complete: bool,
     /// Where a line has its conversation id; lines of other conversations are ignored.
     pub session: Option<String>,
+    /// Where a line names the turn that it belongs to. Lines of a turn that is over, or older than another one, come late
+    /// and say nothing about the present.
+    pub turn: Option<String>,
+    /// Where a line names the subagent that it is about; it says nothing about the turn.
+    pub subagent: Option<String>,
     /// Whether a line only counts if its conversation is already known from another channel.
     #[serde(default)]
     pub known_session_only: bool,
@@ -99,6 +104,9 @@ pub struct EventRule {
     pub says: Meaning,
     /// The kind of prompt, if `says` is `asked`.
     pub asks: Option<Asks>,
+    /// Whether it is the first line of its conversation. If others have come before it, it is late.
+    #[serde(default)]
+    pub first: bool,
     /// Where the event has its data.
     #[serde(default)]
     pub take: Take,
@@ -192,8 +200,12 @@ pub struct Take {
     pub text: Option<String>,
     /// The agent's own word for the kind of failure.
     pub kind: Option<String>,
-    /// The background tasks still running: a list, or their number.
+    /// The background tasks still running: a list (each with its `id`), or their number.
     pub background: Option<String>,
+    /// Which tasks of that list bring the agent back by themselves: subagents. Others, such as shells, may run forever.
+    pub returns: BTreeMap<String, Want>,
+    /// The number of subagents still running.
+    pub subagents: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// Input tokens of the last answer; the fields are added up.

@@ -178,6 +178,11 @@ fn substitute(word: &str, values: &Values<'_>) -> Option<String> {
 }
 
 impl Settings {
+    /// Whether a launch registers a hook for this event.
+    pub fn registers(&self, event: &str) -> bool {
+        self.events.iter().any(|registered| registered == event || registered == "*")
+    }
+
     /// The file's text for a hook command line.
     pub fn render(&self, hook: &str) -> String {
         let hook = serde_json::Value::from(hook).to_string();

@@ -70,6 +70,20 @@ impl Profile {
         self.feeds.iter().find(|feed| feed.channel == channel)
     }
 
+    /// Whether a launch attaches what publishes this line, so that a live session has it, too.
+    pub fn attaches(&self, channel: Channel, line: &serde_json::Value) -> bool {
+        let Some(feed) = self.feed(channel) else { return false };
+        match (&feed.from, &feed.name) {
+            (None, _) => false,
+            (Some(FeedSource::Hook), Some(name)) => {
+                let settings = self.launch.as_ref().and_then(|launch| launch.settings.as_ref());
+                let name = text_at(line, Some(name)).unwrap_or_default();
+                settings.is_none_or(|settings| settings.registers(&name))
+            }
+            _ => true,
+        }
+    }
+
     /// The paths of its own files that are known beforehand.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         let native = self.native.as_ref().and_then(|native| native.file.as_deref());
@@ -105,6 +119,22 @@ pub struct TerminalTitle {
     pub otherwise: Option<TitleSays>,
     /// Titles and their meaning; the first match wins.
     pub on: Vec<TitleRule>,
+    /// The prompts that it never misses. If it doesn't say `asking`, the agent asks none of these.
+    pub tells: Vec<Asks>,
+}
+
+impl TerminalTitle {
+    /// Whether this title would be another one while such a prompt is open.
+    pub(crate) fn would_show(&self, title: &str, asks: Asks) -> bool {
+        let rule = self.on.iter().find(|rule| rule.pattern.is_match(title));
+        self.tells.contains(&asks) && !rule.is_some_and(|rule| rule.blind)
+    }
+
+    /// Whether this title shows a running turn.
+    pub(crate) fn shows_turn(&self, title: &str) -> bool {
+        let rule = self.on.iter().find(|rule| rule.pattern.is_match(title));
+        rule.is_some_and(|rule| rule.says == TitleSays::Working)
+    }
 }
 
 /// One kind of title.
@@ -113,6 +143,13 @@ pub struct TerminalTitle {
 pub struct TitleRule {
     /// What it means.
     pub says: TitleSays,
+    /// Whether it only counts once a title has shown a running turn in this run. Under a terminal multiplexer, some
+    /// agents never change their title.
+    #[serde(default)]
+    pub after_working: bool,
+    /// Whether it stays the same while a prompt is open.
+    #[serde(default)]
+    pub blind: bool,
     /// How it starts.
     pub pattern: Pattern,
 }
@@ -143,6 +180,9 @@ pub struct Native {
     pub session: Option<String>,
     /// The meaning of its values; the first match wins.
     pub on: Vec<NativeRule>,
+    /// The prompts that it never misses. If it doesn't say `asking`, the agent asks none of these.
+    #[serde(default)]
+    pub tells: Vec<Asks>,
 }
 
 /// One value of the state file.

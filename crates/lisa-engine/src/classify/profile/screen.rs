@@ -17,8 +17,16 @@ pub struct Screen {
     pub rule: Option<Rx>,
     /// How the echo of a prompt starts, for agents that mark the end of every turn.
     pub prompt: Option<Rx>,
+    /// How the echo of a command of the agent itself starts, which starts no turn.
+    pub command: Option<Rx>,
+    /// How the program's answer to it starts, in the lines below.
+    pub reply: Option<Rx>,
     /// A line that ends a message and has no meaning by itself.
     pub end: Option<Rx>,
+    /// How the first line of a note starts that is no part of a turn and may follow its end.
+    pub note: Option<Rx>,
+    /// A line of the banner above the first prompt. On a screen without any prompt and message, nothing has been asked yet.
+    pub banner: Option<Pattern>,
     /// How a message of the agent starts; the rest of the line is its first words.
     pub message: Option<Rx>,
     /// What the structure means, by place.
@@ -27,10 +35,12 @@ pub struct Screen {
     pub todos: Option<TodoShape>,
 }
 
-/// How a task list is drawn; group 1 of each pattern is the task.
+/// How a task list is drawn, in the last block of the conversation; group 1 of `done` and `open` is the task.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TodoShape {
+    /// The first line of the block that it is in: the agent's own, not a message or the output of a tool.
+    pub below: Pattern,
     /// A task that is done.
     pub done: Pattern,
     /// A task that is not.
@@ -100,6 +110,8 @@ pub enum SignSays {
     Interrupted,
     /// The agent is up and takes a prompt.
     Ready,
+    /// The same, and no turn is running. Doesn't count while there is text in the input box.
+    Idle,
 }
 
 /// A place on the screen. There is no region "anywhere": a word in prose is no sign.
@@ -142,6 +154,8 @@ pub struct Dialogs {
     pub option: Option<Rx>,
     /// The selected row of a list without numbers.
     pub marked: Option<Rx>,
+    /// A row of a dialog that looks like the start of a block of the conversation.
+    pub own_row: Option<Rx>,
     /// A row of options next to each other: group 1 is the row, split at two or more spaces.
     pub option_row: Option<Rx>,
     /// Hints in the last lines of a dialog.
@@ -160,6 +174,8 @@ pub struct Dialogs {
     pub names: BTreeMap<String, Names>,
     /// Where a permission shows the command: group 1.
     pub command: Option<Rx>,
+    /// The line above and below the command, if it has such a frame; then it is all lines in between.
+    pub framed: Option<Rx>,
     /// Where a permission shows the file: group 1.
     pub file: Option<Rx>,
     /// Where a form of several questions says which one is shown: groups 1 and 2.
@@ -226,6 +242,9 @@ pub struct DialogRule {
     /// Whether the dialog takes free text as its answer.
     #[serde(default)]
     pub free_text: bool,
+    /// Whether it is only shown before the agent takes its first input.
+    #[serde(default)]
+    pub start: bool,
     /// An option of this dialog if it has no numbers: the group `label`, and `mark` if the cursor is on it.
     pub option: Option<Pattern>,
 }

@@ -11,7 +11,7 @@ mod options;
 pub use fingerprint::fingerprint;
 pub use occurrence::{Occurrence, Seen, identify};
 
-use crate::api::words::{DialogKind, Prompt, PromptKind, PromptStep};
+use crate::api::words::{DialogKind, Effect, Prompt, PromptKind, PromptOption, PromptStep};
 use crate::classify::memory::Ask;
 use crate::classify::observation::Pane;
 use crate::classify::profile::{DialogRule, Names, Profile, Rx};
@@ -31,9 +31,31 @@ const BODY_LIMIT: usize = 4_000;
 /// How long an announced prompt may take to be drawn. Until then nobody can read its options.
 pub const DRAWN: Duration = Duration::from_millis(1_500);
 
+/// The key of the option that closes a dialog without an answer, which no dialog lists itself.
+pub const ESCAPE: &str = "esc";
+
 /// Whether a prompt of this age has only been announced so far, and its agent is about to draw it.
 pub fn is_being_drawn(prompt: &Prompt, age_ms: i64) -> bool {
-    prompt.options.is_empty() && i128::from(age_ms) < DRAWN.as_millis().cast_signed()
+    shows_no_option(prompt) && i128::from(age_ms) < DRAWN.as_millis().cast_signed()
+}
+
+/// Whether no option of its own is known.
+fn shows_no_option(prompt: &Prompt) -> bool {
+    prompt.options.iter().all(|option| option.key == ESCAPE)
+}
+
+/// Adds the option that closes a dialog of the program itself.
+fn with_escape(mut prompt: Prompt) -> Prompt {
+    if prompt.kind == PromptKind::Dialog {
+        prompt.options.push(PromptOption {
+            key: ESCAPE.to_owned(),
+            label: "Escape".to_owned(),
+            selected: false,
+            checked: None,
+            effect: Effect::Other,
+        });
+    }
+    prompt
 }
 
 /// The open dialog on this screen, if there is one.
@@ -54,9 +76,8 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         Some((rule, row))
     });
     let from = asked.map_or(0, |(rule, row)| first_option_row(profile, rule, row, &lines));
-    let unnumbered = asked.and_then(|(rule, _)| rule.option.as_ref());
     let width = pane.map_or(0, |pane| usize::from(pane.size.0));
-    let listed = options::read(profile, unnumbered, &lines, from, width);
+    let listed = options::read(profile, asked.map(|(rule, _)| rule), &lines, from, width);
     let chosen = listed.options.iter().any(|option| option.selected)
         || grammar.marked.as_ref().is_some_and(|marked| lines.iter().any(|line| marked.is_match(line)));
     if hinted.is_empty() && !chosen {
@@ -113,8 +134,12 @@ pub fn read(profile: &Profile, layout: &Layout<'_>, pane: Option<&Pane>) -> Opti
         truncated: listed.truncated || cut.below || (cut.unmarked && !unlisted) || cut_above,
         step: step(profile, &lines),
         options: listed.options,
+        disagrees: false,
     };
     options::name_effects(profile, &mut prompt);
+    if asked.is_none() || prompt.options.is_empty() {
+        prompt = with_escape(prompt);
+    }
     prompt.id = name(profile, &prompt);
     Some(prompt)
 }
@@ -178,20 +203,44 @@ impl Subject {
             Some(_) => find(grammar.file.as_ref()).filter(|_| told(Names::File)),
         };
         let file = file.or_else(|| find(grammar.file.as_ref()).filter(|_| grammar.names.is_empty()));
-        let command = find(grammar.command.as_ref()).filter(|_| told(Names::Command));
+        let command = framed(grammar.framed.as_ref(), lines.get(first..).unwrap_or_default());
+        let command = command.or_else(|| find(grammar.command.as_ref())).filter(|_| told(Names::Command));
         Self { tool: named.map(|(_, tool)| tool), command, file }
     }
+}
+
+/// The lines between two lines of a frame.
+fn framed(frame: Option<&Rx>, lines: &[Cow<'_, str>]) -> Option<String> {
+    let frame = frame?;
+    let above = lines.iter().position(|line| frame.is_match(line))?;
+    let rest = lines.get(above + 1..)?;
+    let below = rest.iter().position(|line| frame.is_match(line))?;
+    let text: Vec<&str> = rest.get(..below)?.iter().map(|line| line.trim()).collect();
+    Some(text.join("\n")).filter(|text| !text.is_empty())
 }
 
 /// Adds what the agent announced and the screen doesn't show. The announcement often comes a moment after the dialog,
 /// so the prompt only gets a new id if the announcement adds something: whoever read it before then still means it.
 ///
-/// An answer is given to what is shown. An announcement that contradicts it is about another prompt (the previous one,
-/// or the next of several tools that ask at once) and is ignored.
-pub fn complete(profile: &Profile, mut prompt: Prompt, ask: Option<&Ask>) -> Prompt {
-    let Some(ask) = ask.filter(|ask| ask.kind == prompt.kind && is_about(ask, &prompt)) else {
-        return prompt;
-    };
+/// If what is shown contradicts everything that the agent has announced and nobody has answered yet, the agent asks what
+/// it announced, whatever its screen shows.
+pub fn complete<'a>(
+    profile: &Profile,
+    prompt: Prompt,
+    asks: impl Iterator<Item = &'a Ask> + Clone,
+) -> Prompt {
+    let mut asks = asks.filter(|ask| ask.kind == prompt.kind);
+    match asks.clone().find(|ask| is_about(ask, &prompt)) {
+        Some(ask) => adopt(profile, prompt, ask),
+        None => match asks.next() {
+            Some(ask) => Prompt { disagrees: true, ..adopt(profile, prompt, ask) },
+            None => prompt,
+        },
+    }
+}
+
+/// The prompt with the tool, command and file that the agent announced.
+fn adopt(profile: &Profile, mut prompt: Prompt, ask: &Ask) -> Prompt {
     let on_screen = [Some(&prompt.title), Some(&prompt.body), prompt.command.as_ref(), prompt.file.as_ref()];
     let on_screen: Vec<String> = on_screen.into_iter().flatten().map(|text| squeezed(text)).collect();
     let shown = |text: &Option<String>| {
@@ -246,7 +295,9 @@ pub fn from_ask(profile: &Profile, ask: &Ask) -> Prompt {
         free_text: false,
         truncated: true,
         step: None,
+        disagrees: false,
     };
+    prompt = with_escape(prompt);
     prompt.id = name(profile, &prompt);
     prompt
 }
@@ -259,8 +310,9 @@ pub fn is_nameless(prompt: &Prompt) -> bool {
 /// Names a dialog that the screen doesn't identify, from the agent's announcement.
 pub fn rename(profile: &Profile, mut prompt: Prompt, ask: &Ask) -> Prompt {
     (prompt.kind, prompt.dialog) = (ask.kind, ask.dialog);
+    prompt.options.retain(|option| option.key != ESCAPE || ask.kind == PromptKind::Dialog);
     options::name_effects(profile, &mut prompt);
-    complete(profile, prompt, Some(ask))
+    complete(profile, prompt, std::iter::once(ask))
 }
 
 /// A prompt for something unknown in the place of the input box.
@@ -283,7 +335,9 @@ pub fn unknown(profile: &Profile, layout: &Layout<'_>) -> Prompt {
         free_text: false,
         truncated: true,
         step: None,
+        disagrees: false,
     };
+    prompt = with_escape(prompt);
     prompt.id = name(profile, &prompt);
     prompt
 }
@@ -296,7 +350,8 @@ fn region(profile: &Profile, layout: &Layout<'_>) -> Range<usize> {
     let mut ruled = None;
     let mut below_conversation = false;
     for (row, line) in rows.iter().enumerate().rev() {
-        let is_option = option.is_some_and(|option| option.is_match(line));
+        let own = |pattern: Option<&Rx>| pattern.is_some_and(|pattern| pattern.is_match(line));
+        let is_option = own(option) || own(profile.dialog.own_row.as_ref());
         if !is_option && profile.screen.head.as_ref().is_some_and(|head| head.is_match(line)) {
             below_conversation = true;
             break;

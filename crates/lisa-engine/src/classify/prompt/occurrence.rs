@@ -5,6 +5,7 @@
 //! it is another prompt if somebody has typed since it opened and the text above it has changed, or if it was gone in
 //! between.
 
+use super::ESCAPE;
 use crate::{
     api::words::Prompt,
     classify::channel::Channel,
@@ -82,10 +83,11 @@ pub fn identify(memory: &mut Memory, prompt: Option<&mut Prompt>, seen: Seen) {
     }
     let known = &mut memory.prompt;
     known.asks = std::mem::replace(&mut prompt.id, known.id.clone());
-    if known.announced_only && !prompt.options.is_empty() {
+    let announced_only = super::shows_no_option(prompt);
+    if known.announced_only && !announced_only {
         known.above = seen.above;
     }
-    known.announced_only = prompt.options.is_empty();
+    known.announced_only = announced_only;
     known.request = request.or(known.request.take());
     (known.seen_at, known.open) = (seen.at, true);
 }
@@ -93,9 +95,9 @@ pub fn identify(memory: &mut Memory, prompt: Option<&mut Prompt>, seen: Seen) {
 /// The agent's announcement of this prompt: its own id of the request, or the number of the announcement.
 fn request(memory: &Memory, prompt: &Prompt) -> Option<String> {
     Channel::ALL.into_iter().find_map(|channel| {
-        let fold = &memory.feeds[channel];
-        let ask = fold.ask.as_ref().filter(|ask| ask.kind == prompt.kind && super::is_about(ask, prompt))?;
-        Some(ask.id.clone().unwrap_or_else(|| format!("{} {}", channel.source(), fold.asks)))
+        let mut open = memory.feeds[channel].open.iter().rev();
+        let ask = open.find(|ask| ask.kind == prompt.kind && super::is_about(ask, prompt))?;
+        Some(ask.id.clone().unwrap_or_else(|| format!("{} {}", channel.source(), ask.number)))
     })
 }
 
@@ -104,9 +106,9 @@ fn has_grown(before: &Prompt, now: &Prompt) -> bool {
     let continues = |before: &Option<String>, now: &Option<String>| {
         before.as_ref().is_none_or(|before| now.as_ref().is_some_and(|now| now.starts_with(before)))
     };
-    let options = before.options.len() <= now.options.len()
-        && before
-            .options
+    let drawn = |prompt: &'_ Prompt| prompt.options.iter().filter(|option| option.key != ESCAPE).count();
+    let options = drawn(before) <= drawn(now)
+        && before.options[..drawn(before)]
             .iter()
             .zip(&now.options)
             .all(|(before, now)| before.key == now.key && now.label.starts_with(&before.label));
@@ -137,8 +139,8 @@ impl Occurrence {
 mod tests {
     use super::*;
     use crate::{
-        api::words::{Attention, Confidence, Effect, PromptKind, PromptOption, Reason, State},
-        classify::{memory::Ask, resolve::Verdict},
+        api::words::{Attention, Confidence, Effect, PromptOption, Reason, State},
+        classify::{memory::Ask, profile::Asks, resolve::Verdict},
     };
 
     fn profile() -> std::sync::Arc<crate::classify::profile::Profile> {
@@ -161,16 +163,12 @@ mod tests {
     }
 
     fn ask(command: &str) -> Ask {
-        Ask {
-            kind: PromptKind::Permission,
-            dialog: None,
-            tool: None,
-            command: Some(command.into()),
-            file: None,
-            text: None,
-            id: None,
-            at: At(0),
-        }
+        Ask { command: Some(command.into()), ..Ask::of(Asks::PERMISSION, None, At(0)) }
+    }
+
+    /// The agent's announcement number `number`, which is about this command.
+    fn announce(memory: &mut Memory, command: &str, number: u64) {
+        memory.feeds.hook.open = vec![Ask { number, ..ask(command) }];
     }
 
     fn verdict(prompt: Prompt) -> Verdict {
@@ -214,14 +212,13 @@ mod tests {
         let second = id(&mut memory, Some(prompt("ls", true)), 5, 1, 2);
         assert_ne!(second, first);
         // Distinguished by the agent's own announcements.
-        memory.feeds.hook.ask = Some(ask("ls"));
-        memory.feeds.hook.asks = 1;
+        announce(&mut memory, "ls", 1);
         assert_eq!(
             id(&mut memory, Some(prompt("ls", true)), 9, 1, 2),
             second,
             "it is announced after it was drawn"
         );
-        memory.feeds.hook.asks = 2;
+        announce(&mut memory, "ls", 2);
         assert_ne!(id(&mut memory, Some(prompt("ls", true)), 9, 1, 2), second);
         // Distinguished by a look that saw neither.
         let third = id(&mut memory, Some(prompt("ls", true)), 20, 1, 2);
@@ -232,8 +229,7 @@ mod tests {
     #[test]
     fn an_answered_prompt_whose_dialog_is_about_to_go_is_not_another_one() {
         let mut memory = Memory::default();
-        memory.feeds.hook.ask = Some(ask("ls"));
-        memory.feeds.hook.asks = 1;
+        announce(&mut memory, "ls", 1);
         let first = id(&mut memory, Some(prompt("ls", true)), 0, 0, 1);
         assert_eq!(
             id(&mut memory, Some(prompt("ls", true)), 5, 1, 2),
@@ -287,11 +283,9 @@ mod tests {
     #[test]
     fn an_announcement_of_something_else_is_not_about_the_prompt_that_is_shown() {
         let mut memory = Memory::default();
-        memory.feeds.hook.ask = Some(ask("ls"));
-        memory.feeds.hook.asks = 1;
+        announce(&mut memory, "ls", 1);
         let first = id(&mut memory, Some(prompt("ls", true)), 0, 0, 1);
-        memory.feeds.hook.ask = Some(ask("rm"));
-        memory.feeds.hook.asks = 2;
+        announce(&mut memory, "rm", 2);
         assert_eq!(id(&mut memory, Some(prompt("ls", true)), 9, 0, 1), first);
     }
 }

@@ -1,7 +1,7 @@
 //! The options of a dialog.
 
 use crate::api::words::{DialogKind, Effect, Prompt, PromptKind, PromptOption};
-use crate::classify::profile::{Pattern, Profile};
+use crate::classify::profile::{DialogRule, Pattern, Profile};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -19,22 +19,27 @@ pub(super) struct Listed {
 }
 
 /// Reads the last list of options: one below the other with numbers, one below the other without numbers (in dialogs
-/// known for it), or in one row.
+/// known for it), in one row, or in the rows around the selected one.
 ///
 /// Only lines in `from..` count: a list above the question is part of the text.
 pub(super) fn read(
     profile: &Profile,
-    unnumbered: Option<&Pattern>,
+    rule: Option<&DialogRule>,
     lines: &[Cow<'_, str>],
     from: usize,
     width: usize,
 ) -> Listed {
     let mut listed = numbered(profile, lines, from, width);
-    if let Some(pattern) = unnumbered.filter(|_| listed.options.is_empty()) {
+    if let Some(pattern) = rule.and_then(|rule| rule.option.as_ref()).filter(|_| listed.options.is_empty()) {
         listed = lettered(pattern, lines, from);
     }
     if listed.options.is_empty() {
         listed = in_a_row(profile, lines, from);
+    }
+    if listed.options.is_empty() && rule.is_none_or(|rule| !rule.opens) {
+        // The entries of a picker have lines of their own below them, which look like entries.
+        let whole = rule.is_none_or(|rule| rule.dialog != Some(DialogKind::Picker));
+        listed = around_mark(profile, lines, from, whole);
     }
     let grammar = &profile.dialog;
     listed.free_text = grammar
@@ -45,7 +50,7 @@ pub(super) fn read(
     let keys: Vec<u32> = listed.options.iter().filter_map(|option| option.key.parse().ok()).collect();
     let gaps =
         keys.first().is_some_and(|first| *first != 1) || keys.windows(2).any(|pair| pair[1] != pair[0] + 1);
-    listed.truncated = more || gaps;
+    listed.truncated |= more || gaps;
     listed
 }
 
@@ -111,19 +116,56 @@ fn lettered(pattern: &Pattern, lines: &[Cow<'_, str>], from: usize) -> Listed {
     let mut listed = Listed::default();
     let found =
         lines.iter().enumerate().skip(from).filter_map(|(row, line)| Some((row, pattern.captures(line)?)));
-    for ((row, found), key) in found.zip('a'..='z') {
-        let label = found.name("label").map_or("", |label| label.as_str()).trim().to_owned();
-        let selected = found.name("mark").is_some_and(|mark| !mark.is_empty());
-        listed.options.push(PromptOption {
+    for (row, found) in found {
+        let label = found.name("label").map_or("", |label| label.as_str());
+        listed.add_lettered(row, label, found.name("mark").is_some_and(|mark| !mark.is_empty()));
+    }
+    listed
+}
+
+/// The list that the selected row is in: all rows up to the next blank one that start in the same column. Rows that are
+/// indented deeper describe the one above them.
+fn around_mark(profile: &Profile, lines: &[Cow<'_, str>], from: usize, whole: bool) -> Listed {
+    let mut listed = Listed::default();
+    let Some(marked) = &profile.dialog.marked else { return listed };
+    let found = lines.iter().enumerate().skip(from).rev();
+    let Some((row, found)) = found.filter_map(|(row, line)| Some((row, marked.find(line)?))).next() else {
+        return listed;
+    };
+    let column = found.as_str().chars().count().saturating_sub(1);
+    let indent = |line: &str| line.chars().take_while(|c| c.is_whitespace()).count();
+    let inside = |at: &usize| {
+        let line = lines.get(*at).map(AsRef::as_ref).unwrap_or_default();
+        *at == row || (!line.trim().is_empty() && indent(line) >= column)
+    };
+    let first = (from..row).rev().take_while(inside).last().unwrap_or(row);
+    for at in (first..lines.len()).take_while(inside) {
+        let line = lines.get(at).map(AsRef::as_ref).unwrap_or_default();
+        if at == row || (whole && indent(line) == column) {
+            let label: String = line.chars().skip(column).collect();
+            listed.add_lettered(at, &label, at == row);
+        }
+    }
+    listed
+}
+
+impl Listed {
+    /// Adds an option without a number, as long as there are letters.
+    fn add_lettered(&mut self, row: usize, label: &str, selected: bool) {
+        let Some(key) = ('a'..='z').nth(self.options.len()) else {
+            self.truncated = true;
+            return;
+        };
+        let label = label.trim().split("  ").next().unwrap_or_default().trim().to_owned();
+        self.options.push(PromptOption {
             key: key.to_string(),
             label,
             selected,
             checked: None,
             effect: Effect::Choose,
         });
-        listed.rows.insert(row);
+        self.rows.insert(row);
     }
-    listed
 }
 
 fn in_a_row(profile: &Profile, lines: &[Cow<'_, str>], from: usize) -> Listed {

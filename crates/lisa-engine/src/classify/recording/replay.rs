@@ -17,8 +17,10 @@ use std::sync::Arc;
 /// The run id of a replayed session.
 const RUN: &str = "replay";
 
-/// Converts the rows of a recording to looks, in order.
+/// Converts the rows of a recording to looks, in order. Lines that no launch attaches are left out: a live session
+/// doesn't have them.
 pub struct Player<'p> {
+    profile: &'p Profile,
     keys: &'p Keys,
     mode: Mode,
     screen: Reading<Arc<str>>,
@@ -35,6 +37,7 @@ impl<'p> Player<'p> {
     pub fn new(profile: &'p Profile, args: &[String]) -> Self {
         let exec = args.iter().any(|arg| profile.process.exec_args.contains(arg));
         Self {
+            profile,
             keys: &profile.keys,
             mode: if exec { Mode::Exec } else { Mode::Interactive },
             screen: Reading::Absent,
@@ -51,7 +54,8 @@ impl<'p> Player<'p> {
     pub fn play(&mut self, row: &Row) -> Option<Observation> {
         let at = At(row.t);
         for channel in Channel::ALL {
-            let line = row.payload(channel).map(|payload| Line { at, payload: Ok(payload.clone()) });
+            let attached = row.payload(channel).filter(|line| self.profile.attaches(channel, line));
+            let line = attached.map(|payload| Line { at, payload: Ok(payload.clone()) });
             self.feeds[channel].lines.extend(line);
         }
         self.type_keys(row, at);

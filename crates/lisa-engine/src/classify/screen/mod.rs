@@ -124,10 +124,13 @@ impl<'a> Layout<'a> {
             (None, _) => self.rows.len(),
         };
         let whole = |block: Range<usize>| block.rev().collect::<Vec<_>>();
+        let mut blocks = self.blocks.iter().rev().skip_while(|block| self.is_note(shape, block)).peekable();
+        let notes = self.blocks.last() != blocks.peek().copied();
         match region {
-            Region::LastHead => self.blocks.last().map(|block| block.start).into_iter().collect(),
-            Region::LastBlock => self.blocks.last().cloned().map(whole).unwrap_or_default(),
+            Region::LastHead => blocks.next().map(|block| block.start).into_iter().collect(),
+            Region::LastBlock => blocks.next().cloned().map(whole).unwrap_or_default(),
             Region::LastLine => {
+                let end = blocks.next().filter(|_| notes).map_or(end, |block| block.end);
                 (0..end).rev().find(|row| !self.rows[*row].trim().is_empty()).into_iter().collect()
             }
             Region::LastMessage => self.last_message_block(shape).map(whole).unwrap_or_default(),
@@ -150,15 +153,57 @@ impl<'a> Layout<'a> {
         }
     }
 
+    fn is_note(&self, shape: &Screen, block: &Range<usize>) -> bool {
+        let first = self.rows.get(block.start).copied().unwrap_or_default();
+        shape.note.as_ref().is_some_and(|note| note.is_match(first))
+    }
+
+    /// The banner's line, if nothing has been asked since: there is no prompt and no message.
+    pub fn untouched_banner(&self, shape: &Screen) -> Option<&'a str> {
+        let banner = shape.banner.as_ref()?;
+        let shown = self.rows.iter().copied().find(|row| banner.is_match(row))?;
+        let starts = [shape.prompt.as_ref(), shape.message.as_ref()];
+        let asked = self.blocks.iter().any(|block| {
+            let first = self.rows.get(block.start).copied().unwrap_or_default();
+            starts.into_iter().flatten().any(|start| start.is_match(first))
+        });
+        Some(shown).filter(|_| !asked)
+    }
+
+    /// The echo of a command of the agent itself, if the conversation ends in it and in the program's answer.
+    pub fn last_command(&self, shape: &Screen) -> Option<&'a str> {
+        let (command, reply) = shape.command.as_ref().zip(shape.reply.as_ref())?;
+        let block = self.blocks.iter().rev().find(|block| !self.is_note(shape, block))?;
+        let (first, rest) = self.rows.get(block.clone())?.split_first()?;
+        let answered = command.is_match(first) && rest.iter().any(|row| reply.is_match(row));
+        answered.then_some(*first)
+    }
+
+    /// Whether the last prompt of the conversation has no end: neither a sign of the end in a later block, nor another
+    /// one in its place.
+    pub fn ends_in_open_turn(&self, shape: &Screen) -> bool {
+        let first = |block: &Range<usize>| self.rows.get(block.start).copied().unwrap_or_default();
+        let Some(prompt) = shape.prompt.as_ref() else { return false };
+        let Some(last) = self.blocks.iter().rposition(|block| prompt.is_match(first(block))) else {
+            return false;
+        };
+        !self.blocks.iter().skip(last + 1).any(|block| self.ends_turn(shape, block))
+    }
+
+    /// Whether a block is itself a sign of the turn's end.
+    fn ends_turn(&self, shape: &Screen, block: &Range<usize>) -> bool {
+        let line = self.rows.get(block.start).copied().unwrap_or_default();
+        let over = |sign: &&Sign| matches!(sign.says, SignSays::TurnOver | SignSays::Background);
+        shape.sign.iter().filter(over).any(|sign| sign.pattern.is_match(line))
+    }
+
     /// The last block that isn't itself a sign of the turn's end.
     fn last_message_block(&self, shape: &Screen) -> Option<Range<usize>> {
         let ends = |block: &&Range<usize>| {
             let line = self.rows.get(block.start).copied().unwrap_or_default();
             shape.end.as_ref().is_some_and(|end| end.is_match(line))
-                || shape.sign.iter().any(|sign| {
-                    matches!(sign.says, SignSays::TurnOver | SignSays::Background)
-                        && sign.pattern.is_match(line)
-                })
+                || self.ends_turn(shape, block)
+                || self.is_note(shape, block)
         };
         self.blocks.iter().rev().find(|block| !ends(block)).cloned()
     }

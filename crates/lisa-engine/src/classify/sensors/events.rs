@@ -9,6 +9,9 @@ use crate::classify::observation::At;
 use crate::classify::prompt;
 use crate::classify::resolve::is_expired;
 
+/// How long an agent may take to come back once its last subagent has ended.
+const RETURN_MS: u64 = 5_000;
+
 pub(super) const SENSOR: Sensor = Sensor { sense, show };
 
 fn sense(look: &Look<'_>) -> Vec<Evidence> {
@@ -28,8 +31,7 @@ fn show(look: &Look<'_>, signals: &mut Signals) {
     signals.hook_error = error(look, Channel::Hook).map(str::to_owned);
     signals.notify_error = error(look, Channel::Notify).map(str::to_owned);
     signals.transcript_error = error(look, Channel::Transcript).map(str::to_owned);
-    let count = |fold: &&Fold| u32::try_from(fold.subagents.len()).unwrap_or(u32::MAX);
-    signals.subagents = feeds.all().iter().map(count).max().unwrap_or(0);
+    signals.subagents = feeds.all().iter().map(|fold| fold.working_subagents()).max().unwrap_or(0);
     signals.background_tasks = feeds.all().iter().map(|fold| fold.background).max().unwrap_or(0);
 }
 
@@ -48,22 +50,29 @@ fn told(look: &Look<'_>, channel: Channel) -> Vec<Evidence> {
     }
     let quote = fold.last.as_ref().map(|(name, _)| name.as_str()).unwrap_or_default();
     let mut say = |claim: Claim, at: At| evidence.push(Evidence::new(source, at, claim, quote));
-    if let Some(ask) = &fold.ask {
+    if let Some(ask) = fold.open.last() {
         say(Claim::Asking { prompt: Some(prompt::from_ask(look.profile, ask)) }, ask.at);
     }
+    let turns = &look.memory.turns;
+    if fold.turn.as_ref().is_some_and(|turn| turns.is_past(turn)) {
+        return evidence;
+    }
+    let alive = !is_expired(StateName::Working, look.now().since(last_sign_of_life(look, fold)));
     match fold.phase {
         Phase::Unknown | Phase::Left => {}
         Phase::Up => say(Claim::Up, fold.phase_at),
         Phase::Running => {
-            let alive = last_sign_of_life(look, fold);
-            if !is_expired(StateName::Working, look.now().since(alive)) {
+            let over = fold.turn.as_ref().is_some_and(|turn| turns.is_over(turn));
+            if alive && !over {
                 say(working(fold), fold.alive_at.unwrap_or(fold.phase_at));
             }
         }
-        Phase::Over => say(
-            Claim::TurnOver { background: fold.background > 0 || !fold.subagents.is_empty() },
-            fold.phase_at,
-        ),
+        Phase::Over if subagents_go_on(look, fold) => {
+            if alive {
+                say(Claim::Working { activity: Activity::Background, tool: None }, fold.phase_at);
+            }
+        }
+        Phase::Over => say(Claim::TurnOver { background: fold.background > 0 }, fold.phase_at),
         Phase::Interrupted => say(Claim::Interrupted, fold.phase_at),
         Phase::Failed => {
             let unknown = || Failure { kind: ErrorKind::Api, recoverable: true, message: String::new() };
@@ -71,6 +80,12 @@ fn told(look: &Look<'_>, channel: Channel) -> Vec<Evidence> {
         }
     }
     evidence
+}
+
+/// Whether subagents go on after the turn, or the last of them has just ended: the agent comes back by itself.
+fn subagents_go_on(look: &Look<'_>, fold: &Fold) -> bool {
+    let ended = fold.subagent_ended_at.filter(|at| *at > fold.phase_at);
+    fold.working_subagents() > 0 || ended.is_some_and(|at| look.now().since(at) < RETURN_MS)
 }
 
 /// The last sign that the turn of this channel is still running.
@@ -82,12 +97,12 @@ fn last_sign_of_life(look: &Look<'_>, fold: &Fold) -> At {
 }
 
 fn working(fold: &Fold) -> Claim {
-    let tool = fold.tools.values().next_back().filter(|tool| !tool.is_empty()).cloned();
+    let tool = fold.last_tool().map(str::to_owned);
     let activity = if fold.activity == Some(Activity::Compacting) {
         Activity::Compacting
     } else if !fold.subagents.is_empty() {
         Activity::Subagent
-    } else if !fold.tools.is_empty() {
+    } else if !fold.calls.is_empty() {
         Activity::Tool
     } else {
         fold.activity.unwrap_or(Activity::Thinking)

@@ -112,7 +112,8 @@ impl<'a> Look<'a> {
         let title = self.pane()?.title.as_str();
         let titles = &self.profile.terminal_title;
         if let Some(rule) = titles.on.iter().find(|rule| rule.pattern.is_match(title)) {
-            return Some(rule.says);
+            let worked = self.memory.title_worked_in.as_ref() == Some(&self.obs.run_id);
+            return Some(rule.says).filter(|_| worked || !rule.after_working);
         }
         let own = !title.is_empty() && self.memory.first_title.as_deref().is_some_and(|first| first != title);
         titles.otherwise.filter(|_| own)

@@ -4,7 +4,7 @@ use super::{Look, Sensor, failure};
 use crate::api::words::{Activity, SignalError, Signals};
 use crate::classify::evidence::{Claim, Evidence, Source};
 use crate::classify::memory::Ask;
-use crate::classify::profile::{Asks, NativeSays};
+use crate::classify::profile::NativeSays;
 use crate::classify::prompt;
 
 pub(super) const SENSOR: Sensor = Sensor { sense, show };
@@ -23,13 +23,7 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
         NativeSays::Idle => Claim::TurnOver { background: false },
         NativeSays::Background => Claim::TurnOver { background: true },
         NativeSays::Asking => Claim::Asking {
-            prompt: rule.asks.map(|asks| {
-                let Asks { kind, dialog } = asks;
-                let at = look.now();
-                let ask =
-                    Ask { kind, dialog, tool: None, command: None, file: None, text: None, id: None, at };
-                prompt::from_ask(look.profile, &ask)
-            }),
+            prompt: rule.asks.map(|asks| prompt::from_ask(look.profile, &Ask::of(asks, None, look.now()))),
         },
     };
     vec![look.standing(Source::Native, claim, &quote)]

@@ -69,8 +69,8 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
     }
 }
 
-/// The agent's process was seen before and is gone now. It exited in an orderly way if it said so: by an event, by
-/// removing its state file, or by restoring the title.
+/// The agent's process was seen before and is gone now. It exited in an orderly way only if it said so: by an event, by
+/// removing its state file, or by clearing its title. A shell sets a title of its own whatever ended the agent.
 fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
     let known = look.memory.agent.pid.is_some() && !look.profile.process.names.is_empty();
     let rest = procs.iter().any(|proc| proc.pid == pane.pid && is_shell(&proc.name));
@@ -79,8 +79,8 @@ fn gone(look: &Look<'_>, pane: &Pane, procs: &[Proc]) -> Vec<Evidence> {
     }
     let said = look.memory.feeds.all().into_iter().any(|fold| fold.phase == Phase::Left);
     let said = said || look.memory.native.removed;
-    let title_back = look.memory.first_title.as_deref().is_some_and(|first| first == pane.title);
-    let clean = said || pane.title.is_empty() || title_back;
+    let titled = look.memory.first_title.as_deref().is_some_and(|first| !first.is_empty());
+    let clean = said || (titled && pane.title.is_empty());
     let quote = format!(
         "pid {} is gone, {} is in the foreground",
         look.memory.agent.pid.unwrap_or_default(),

@@ -16,7 +16,8 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
         return Vec::new();
     }
     let Some(shown) = look.dialog.clone() else { return Vec::new() };
-    let prompt = prompt::complete(look.profile, shown, look.memory.announced());
+    let open = look.memory.announced().iter().rev().filter(|ask| !look.memory.was_answered(ask));
+    let prompt = prompt::complete(look.profile, shown, open);
     let quote = prompt.title.clone();
     vec![look.standing(Source::Screen, Claim::Dialog { prompt }, &quote)]
 }

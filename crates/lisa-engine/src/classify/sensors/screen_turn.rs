@@ -21,7 +21,8 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
     if look.is_dead() {
         return Vec::new();
     }
-    let claims = look.signs.iter().map(|found| {
+    let mut evidence: Vec<Evidence> = idle(look).into_iter().collect();
+    evidence.extend(look.signs.iter().map(|found| {
         let claim = match found.sign.says {
             SignSays::Working => {
                 Claim::Working { activity: found.sign.activity.unwrap_or(Activity::Thinking), tool: None }
@@ -29,7 +30,7 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
             SignSays::TurnOver => Claim::TurnOver { background: false },
             SignSays::Background => Claim::TurnOver { background: true },
             SignSays::Interrupted => Claim::Interrupted,
-            SignSays::Ready => Claim::Up,
+            SignSays::Ready | SignSays::Idle => Claim::Up,
             SignSays::Failed => {
                 let message = found.message.clone().unwrap_or_else(|| found.line.trim().to_owned());
                 let kind = look.profile.error_kind(&message);
@@ -37,6 +38,18 @@ fn sense(look: &Look<'_>) -> Vec<Evidence> {
             }
         };
         look.standing(Source::Screen, claim, found.line.trim())
-    });
-    claims.collect()
+    }));
+    evidence
+}
+
+/// That no turn is running, by a sign for that, by a command that was the last thing to run, or by a banner below which
+/// nothing has been asked. Text in the input box hides the signs, or leaves them as they were.
+fn idle(look: &Look<'_>) -> Option<Evidence> {
+    let layout = look.layout.as_ref()?;
+    let input = layout.input()?;
+    let sign = look.signs.iter().find(|found| found.sign.says == SignSays::Idle);
+    let shown = sign.filter(|_| input.draft.is_none()).map(|found| found.line.trim());
+    let screen = &look.profile.screen;
+    let quote = shown.or_else(|| layout.last_command(screen)).or_else(|| layout.untouched_banner(screen))?;
+    Some(look.standing(Source::Screen, Claim::Idle, quote.trim()))
 }

@@ -3,22 +3,24 @@
 use super::{Look, Sensor, no_evidence};
 use crate::api::words::{Signals, Todos};
 use crate::classify::profile::{Pattern, TodoShape};
+use crate::classify::screen::Layout;
+use std::ops::Range;
 
 pub(super) const SENSOR: Sensor = Sensor { sense: no_evidence, show };
 
 fn show(look: &Look<'_>, signals: &mut Signals) {
     let shape = look.profile.screen.todos.as_ref();
-    signals.todos = shape.zip(look.obs.screen.seen()).and_then(|(shape, screen)| read(shape, screen));
+    signals.todos = shape.zip(look.layout.as_ref()).and_then(|(shape, layout)| read(shape, layout));
 }
 
-/// The task list on this screen, if there is one. If an agent shows its list repeatedly, each task counts once, as in
-/// the last list.
-fn read(shape: &TodoShape, screen: &str) -> Option<Todos> {
-    let mut tasks: Vec<(&str, bool)> = Vec::new();
-    for (task, done) in screen.lines().filter_map(|line| task(shape, line)) {
-        tasks.retain(|(known, _)| *known != task);
-        tasks.push((task, done));
-    }
+/// The agent's task list, if the screen shows one: in the last block of the conversation that can have one. The same
+/// rows in a message or in the output of a tool are somebody else's list.
+fn read(shape: &TodoShape, layout: &Layout<'_>) -> Option<Todos> {
+    let rows = layout.rows();
+    let own = |block: &&Range<usize>| rows.get(block.start).is_some_and(|head| shape.below.is_match(head));
+    let block = layout.blocks().iter().rev().find(own)?;
+    let tasks: Vec<(&str, bool)> =
+        rows.get(block.start + 1..block.end)?.iter().filter_map(|row| task(shape, row)).collect();
     let count = |tasks: usize| u32::try_from(tasks).unwrap_or(u32::MAX);
     let active = tasks.iter().find(|(_, done)| !done).map(|(task, _)| (*task).to_owned());
     let done = count(tasks.iter().filter(|(_, done)| *done).count());
@@ -54,25 +56,31 @@ pub(crate) fn wait_estimate(task: Option<&str>, todos: Option<&Todos>) -> u32 {
 mod tests {
     use super::{Todos, wait_estimate};
     use crate::classify::profile::Profiles;
+    use crate::classify::screen::Layout;
 
-    fn read(screen: &str) -> Option<Todos> {
+    const RULE: &str = "────────────────────";
+
+    fn read(conversation: &str) -> Option<Todos> {
         let profile = Profiles::shipped().get("claude").expect("it ships");
-        super::read(profile.screen.todos.as_ref().expect("it shows tasks"), screen)
+        let screen = format!("{conversation}\n\n{RULE}\n❯\u{a0}\n{RULE}\n  ? for shortcuts\n");
+        let layout = Layout::read(&profile.screen, &screen, None, None);
+        super::read(profile.screen.todos.as_ref().expect("it shows tasks"), &layout)
     }
 
     #[test]
-    fn boxes_at_the_start_of_a_line_are_counted() {
+    fn the_list_below_the_spinner_is_counted() {
         let todos =
-            read("Plan:\n- [x] read\n  ⎿  ☒ think\n  - [ ] run the tests\n  ☐ commit\nuse [ ] for open\n");
-        let active = Some("run the tests".to_owned());
-        assert_eq!(todos, Some(Todos { done: 2, total: 4, active }));
-        assert_eq!(read("nothing to do"), None);
+            read("❯ go\n\n✻ Reading code… (8s)\n  ⎿  ✔ Read code\n     ◼ Fix bug\n     ◻ Write tests");
+        let active = Some("Fix bug".to_owned());
+        assert_eq!(todos, Some(Todos { done: 1, total: 3, active }));
     }
 
     #[test]
-    fn a_list_that_is_shown_again_counts_once() {
-        let shown = "☐ read\n☐ test\nsome work\n☒ read\n☐ test\nmore work\n☒ read\n☒ test\n";
-        assert_eq!(read(shown), Some(Todos { done: 2, total: 2, active: None }));
+    fn a_list_that_a_tool_printed_or_the_agent_wrote_is_not_its_task_list() {
+        assert_eq!(read("● Bash(cat TODO.md)\n  ⎿  ☒ think\n     ☐ commit"), None);
+        assert_eq!(read("● The plan:\n  ☒ think\n  ☐ commit\n\n✻ Baked for 2s"), None);
+        assert_eq!(read("❯ ☐ commit"), None);
+        assert_eq!(read("nothing to do"), None);
     }
 
     #[test]
