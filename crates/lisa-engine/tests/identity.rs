@@ -17,7 +17,8 @@ fn person(lab: &Lab, words: &[&str]) -> String {
     let command = args.iter().fold(Cmd::new(name), |command, word| command.arg(*word));
     let replies = lab.tmux().call(&[command]).unwrap().unwrap();
     let printed = replies.into_iter().next().unwrap();
-    String::from_utf8(printed.unwrap_or_else(|why| panic!("{words:?}: {why}"))).unwrap().trim().to_owned()
+    assert!(printed.is_ok(), "{words:?}: {printed:?}");
+    String::from_utf8(printed.unwrap()).unwrap().trim().to_owned()
 }
 
 fn panes(lab: &Lab) -> Vec<String> {
