@@ -236,6 +236,7 @@ pub(crate) const PROMPT: Columns = &[
     bool("multi"),
     bool("free_text"),
     bool("truncated"),
+    bool("disagrees"),
     nested("step", &[int("number"), int("of")]),
 ];
 

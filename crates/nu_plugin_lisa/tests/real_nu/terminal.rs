@@ -131,6 +131,16 @@ impl<'a> Terminal<'a> {
             std::thread::sleep(Duration::from_millis(30));
         }
     }
+
+    /// Waits until no call of the plugin is running, so that the next one is the one that [`Terminal::runs`] sees.
+    #[track_caller]
+    fn rests(&self) {
+        let began = Instant::now();
+        while !self.busy().is_empty() {
+            assert!(began.elapsed() < TIMEOUT, "a call never ended: {:?}", self.busy());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
 }
 
 impl Drop for Terminal<'_> {
@@ -148,6 +158,7 @@ fn ctrl_c_ends_a_watch_and_a_monitor() {
         ("two", "lisa session monitor docs --until crashed"),
         ("three", "lisa session monitor docs --until crashed --stream"),
     ] {
+        terminal.rests();
         terminal.enters(line);
         terminal.runs(line);
         terminal.presses(&["C-c"]);
@@ -169,6 +180,7 @@ fn ctrl_c_ends_the_wait_of_an_action_and_reports_what_was_done() {
         ),
         ("two", "lisa session send slow hello --wait 60sec", "nothing was sent"),
     ] {
+        terminal.rests();
         terminal.enters(line);
         terminal.runs(line);
         if word == "one" {
@@ -240,6 +252,7 @@ fn a_killed_shell_leaves_no_plugin_behind() {
     let sandbox = needs!(Sandbox::with_sessions());
     for line in ["lisa watch", "lisa session monitor docs --until crashed"] {
         let terminal = Terminal::open(&sandbox);
+        terminal.rests();
         terminal.enters(line);
         terminal.runs(line);
         assert_eq!(terminal.plugins().len(), 1, "{}", terminal.screen());
