@@ -40,6 +40,8 @@ pub struct Config {
     pub ask_trust: bool,
     /// Start-up dialogs.
     pub ask_login: bool,
+    /// Start-up dialogs ignore every key.
+    pub deaf: bool,
     /// Permissions are not asked, after a warning.
     pub dangerous: bool,
     /// Runs without a screen, so dialogs cannot be answered.
@@ -215,11 +217,20 @@ impl Agent {
             Input::Paste(text) => json!({"key": "paste", "bytes": text.len(), "into": into}),
             Input::Key(key) => json!({"key": key.name(), "into": into}),
         }));
+        if self.is_deaf() {
+            return;
+        }
         if self.dialog.is_some() {
             self.dialog_input(input, now);
         } else {
             self.box_input(input, now);
         }
+    }
+
+    /// Whether the open dialog ignores every key.
+    fn is_deaf(&self) -> bool {
+        let at_start = |dialog: &Dialog| matches!(dialog, Dialog::Menu(menu) if matches!(menu.kind, Kind::Trust | Kind::Login | Kind::Bypass));
+        self.config.deaf && self.dialog.as_ref().is_some_and(at_start)
     }
 
     fn dialog_input(&mut self, input: Input, now: Now) {

@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long)]
     pub ask_login: bool,
 
+    /// Let start-up dialogs ignore every key.
+    #[arg(long)]
+    pub deaf: bool,
+
     /// Never ask for permission (after a start-up warning whose default is to exit).
     #[arg(long)]
     pub dangerous: bool,

@@ -37,6 +37,7 @@ pub fn run(args: Args) -> Result<i32, String> {
         resumed: args.resume.as_ref().map(|_| transcript.as_ref().map_or(0, Transcript::turns)),
         ask_trust: args.ask_trust,
         ask_login: args.ask_login,
+        deaf: args.deaf,
         dangerous: args.dangerous,
         headless: args.exec,
         hooks: !hooks.is_empty(),

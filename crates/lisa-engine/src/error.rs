@@ -74,6 +74,8 @@ pub enum Kind {
     Cancelled,
     /// The state lock wasn't free in time.
     LockTimeout,
+    /// Lisa itself failed.
+    Internal,
 }
 
 impl Kind {
@@ -113,6 +115,7 @@ impl Kind {
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::LockTimeout => "lock_timeout",
+            Self::Internal => "internal",
         }
     }
 }
@@ -151,6 +154,14 @@ impl Error {
     /// What to do next.
     pub fn hint(&self) -> &str {
         &self.hint
+    }
+
+    /// Adds to the hint.
+    #[must_use]
+    pub fn and_hint(mut self, more: &str) -> Self {
+        let before = std::mem::take(&mut self.hint);
+        self.hint = if before.is_empty() { more.to_owned() } else { format!("{before}; {more}") };
+        self
     }
 
     /// Marks a value or parameter of the caller as wrong.

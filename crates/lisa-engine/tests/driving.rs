@@ -455,6 +455,20 @@ fn start_up_dialogs_are_answered_only_with_the_callers_word() {
 }
 
 #[test]
+fn a_start_up_dialog_that_ignores_its_key_is_answered_once_and_left_open() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    let mut request = demo(&lab, "deaf", None);
+    request.args.extend(["--ask-trust", "--deaf"].map(str::to_owned));
+    (request.trust, request.wait_ready_s) = (true, Some(1.0));
+    let began = std::time::Instant::now();
+    assert_eq!(engine.spawn(&request).unwrap().session.state, StateName::AwaitingDialog);
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    let events = common::check::journal(&lab).into_iter().map(|(_, event)| event.event);
+    assert_eq!(events.filter(|event| *event == EventKind::Answer).count(), 1);
+}
+
+#[test]
 fn a_prompt_that_a_dialog_holds_back_is_queued_and_taken_up_after_the_answer() {
     let lab = Lab::new();
     let engine = lab.engine();

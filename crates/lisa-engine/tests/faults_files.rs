@@ -5,7 +5,7 @@
 mod common;
 
 use common::{
-    Lab, command, demo,
+    Lab, check, command, demo,
     driving::*,
     faults::{Disk, in_own_mounts},
     until,
@@ -152,9 +152,97 @@ fn a_session_whose_directory_was_moved_away_is_still_ended_by_its_name() {
     lab.engine().spawn(&command("moved", &["sleep", "600"])).unwrap();
     let pid = lab.pane("moved").pane.pid;
     std::fs::rename(lab.config.state_dir.join("sessions/moved"), lab.path().join("elsewhere")).unwrap();
-    assert_eq!(kill(&lab, "moved").done, "killed");
+    let done = kill(&lab, "moved");
+    assert_eq!((done.done.as_str(), done.recorded), ("killed", true));
     assert!(until(SHORT, || lisa_engine::process::Identity::of(pid).is_none_or(|process| !process.alive())));
     assert!(lab.tmux().panes(false).unwrap().is_empty());
+    assert_eq!(told(&lab, "moved", EventKind::Killed).len(), 1);
+    assert_eq!(check::contradictions(&lab), Vec::<String>::new());
+}
+
+#[test]
+fn a_session_that_loses_its_record_and_its_marks_goes_on_counting_where_it_was() {
+    let lab = Lab::new();
+    let engine = lab.engine();
+    for (number, lost) in [&["lock"][..], &["lock", "state.json", "events.jsonl"]].into_iter().enumerate() {
+        let name = format!("lost-{number}");
+        engine.spawn(&demo(&lab, &name, Some("!say one"))).unwrap();
+        let first = wait_for(&engine, &name, "ready").turn;
+        // The journal's last line is of another session.
+        engine.spawn(&command(&format!("other-{number}"), &["sleep", "600"])).unwrap();
+        // Its starter, this process, lives on. So a young session without a record counts as being started.
+        let meta = lab.config.state_dir.join("sessions").join(&name).join("meta.json");
+        let mut old: serde_json::Value = serde_json::from_slice(&std::fs::read(&meta).unwrap()).unwrap();
+        old["started_at"] = (old["started_at"].as_i64().unwrap() - 60_000).into();
+        std::fs::write(&meta, old.to_string()).unwrap();
+        for file in lost {
+            std::fs::remove_file(lab.config.state_dir.join("sessions").join(&name).join(file)).unwrap();
+        }
+        let sent = send(&engine, &name, "!say two");
+        assert_eq!(sent.receipt.delivered, Delivery::Submitted, "{lost:?}: {sent:?}");
+        assert_ne!(sent.receipt.turn, first, "{lost:?}");
+        assert_eq!(wait_for(&engine, &name, "ready").last_message.as_deref(), Some("two"));
+        assert_eq!(kill(&lab, &name).done, "killed");
+        assert_eq!(told(&lab, &name, EventKind::TurnEnded).len(), 2, "{lost:?}");
+        assert_eq!(check::contradictions(&lab), Vec::<String>::new(), "{lost:?}");
+    }
+}
+
+/// Fills the disk as soon as something has been typed into a session's pane.
+fn fill_when_typed(lab: &Lab, disk: &Disk, name: &str, act: impl FnOnce() + Send) {
+    let before = lab.pane(name).pane.inputs;
+    std::thread::scope(|scope| {
+        let acting = scope.spawn(act);
+        assert!(until(SHORT, || lab.pane(name).pane.inputs != before || acting.is_finished()));
+        disk.fill();
+    });
+}
+
+#[test]
+fn what_was_typed_when_the_disk_filled_up_is_told_as_done_and_as_not_recorded() {
+    if !in_own_mounts("what_was_typed_when_the_disk_filled_up_is_told_as_done_and_as_not_recorded") {
+        return;
+    }
+    let lab = Lab::new();
+    let disk = Disk::mount(&lab.config.state_dir);
+    let mut unrecorded = [0, 0];
+    for round in 0..6 {
+        let name = format!("asks-{round}");
+        lab.engine().spawn(&demo(&lab, &name, Some("!permission Bash ls ; !say done"))).unwrap();
+        wait_for(&lab.engine(), &name, "awaiting_permission");
+        let request = AnswerRequest {
+            session: name.clone(),
+            choice: Some("allow_once".into()),
+            ..AnswerRequest::default()
+        };
+        fill_when_typed(&lab, &disk, &name, || {
+            let answered = lab.engine().answer(&request).unwrap();
+            unrecorded[0] += u32::from(!answered.recorded);
+        });
+        disk.free();
+        assert_eq!(wait_for(&lab.engine(), &name, "ready").last_message.as_deref(), Some("done"));
+        assert_eq!(answers(&lab, &name).len(), 1);
+        assert_eq!(told(&lab, &name, EventKind::Answer).len(), 1);
+        fill_when_typed(&lab, &disk, &name, || {
+            let text = format!("!say round {round}");
+            let request = SendRequest { session: name.clone(), text: Some(text), ..SendRequest::default() };
+            match lab.engine().send(&request) {
+                Ok(sent) => {
+                    assert_eq!(sent.receipt.delivered, Delivery::Submitted, "{sent:?}");
+                    unrecorded[1] += u32::from(!sent.receipt.recorded);
+                }
+                // Enough room for the paste, none for the intent to submit it.
+                Err(error) => assert_eq!(error.kind(), Kind::DiskFull, "{error}"),
+            }
+        });
+        disk.free();
+        let session = wait_for(&lab.engine(), &name, "ready");
+        let submitted = prompts(&lab, &name).len() == 2;
+        assert_eq!(told(&lab, &name, EventKind::Send).len(), usize::from(submitted), "{session:?}");
+        assert_eq!(kill(&lab, &name).done, "killed");
+        assert_eq!(check::contradictions(&lab), Vec::<String>::new());
+    }
+    assert!(unrecorded[0] > 0, "the disk was never full in time");
 }
 
 #[test]

@@ -35,7 +35,7 @@ struct Chosen {
 }
 
 /// The result of an answer.
-struct Answered {
+pub(super) struct Answered {
     /// The prompt that was answered.
     prompt: Prompt,
     chosen: Chosen,
@@ -86,7 +86,13 @@ fn check(request: &AnswerRequest) -> Result<Vec<String>> {
 }
 
 impl Driver<'_> {
-    fn answer(&self, choices: &[String], text: Option<&str>, id: Option<&str>) -> Result<Answered> {
+    pub(super) fn answer(
+        &self,
+        choices: &[String],
+        text: Option<&str>,
+        id: Option<&str>,
+    ) -> Result<Answered> {
+        self.begin();
         let (snapshot, judged) = self.look()?;
         let state = &judged.outcome.verdict.state;
         let first = state.prompt().filter(|prompt| id.is_none_or(|id| id == prompt.id));
@@ -107,7 +113,7 @@ impl Driver<'_> {
                     note.data.insert("unconfirmed".to_owned(), true.into());
                     self.record_done(&snapshot, EventKind::Answer, state, note);
                 }
-                false => self.withdraw_intent(&snapshot),
+                false => self.withdraw(&snapshot, |_| ()),
             }
             return Err(error);
         }

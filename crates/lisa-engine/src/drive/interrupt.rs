@@ -7,8 +7,12 @@ use crate::{
         words::{State, StateName},
     },
     error::Result,
+    observe::now,
     tmux::Typed,
-    watch::{Cancel, Context, describe, record::Note},
+    watch::{
+        Cancel, Context, describe,
+        record::{Intent, Note, Record},
+    },
 };
 use std::time::Duration;
 
@@ -30,17 +34,20 @@ pub(crate) fn interrupt(context: &Context, cancel: &Cancel, request: &SessionReq
             done = "not_working";
             break;
         }
-        let stopping = |stopping: bool| {
-            driver.update(&snapshot, |record| {
-                if let Some(turn) = &mut record.turn {
-                    turn.stopping = stopping;
-                }
-            })
+        let stopping = |record: &mut Record, stopping: bool| {
+            if let Some(turn) = &mut record.turn {
+                turn.stopping = stopping;
+            }
         };
-        stopping(true)?;
+        driver.update(&snapshot, |record| {
+            stopping(record, true);
+            let turn = record.turn.as_ref().map(|turn| turn.id.clone());
+            let note = Note { turn, ..Note::line("interrupted") };
+            record.intent = Some(Intent::new(EventKind::Interrupt, now(), note));
+        })?;
         let pressed = driver.press((&snapshot, &judged), BOX_ROWS, &[&driver.profile.keys.interrupt])?;
         if !matches!(pressed, Typed::Done(_)) {
-            stopping(false)?;
+            driver.withdraw(&snapshot, |record| stopping(record, false));
             (snapshot, judged) = driver.look()?;
             done = "not_confirmed";
             continue;
@@ -50,7 +57,7 @@ pub(crate) fn interrupt(context: &Context, cancel: &Cancel, request: &SessionReq
         })?;
         done = if stopped.is_some() { "interrupted" } else { "not_confirmed" };
         if stopped.is_none() {
-            stopping(false)?;
+            driver.withdraw(&snapshot, |record| stopping(record, false));
         }
         let (_, after) = driver.look()?;
         // If the turn hadn't shown anything yet, its prompt comes back as a draft and would become part of the next

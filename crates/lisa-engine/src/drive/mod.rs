@@ -27,12 +27,12 @@ use crate::{
     tmux::{Guard, Typed},
     watch::{
         Cancel, Context,
-        judge::Judged,
+        judge::{Judged, Unwritten},
         record::{Intent, Note, Record},
     },
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -71,6 +71,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) profile: Arc<Profile>,
     /// What this driver has typed so far.
     typing: RefCell<Option<Typing>>,
+    /// Whether the current operation has typed anything.
+    has_typed: Cell<bool>,
     _lock: Lock,
     /// Adds the session's name to log messages.
     _span: EnteredSpan,
@@ -96,6 +98,7 @@ impl<'a> Driver<'a> {
             name: name.to_owned(),
             profile,
             typing: RefCell::default(),
+            has_typed: Cell::default(),
             _span: tracing::debug_span!("drive", session = name).entered(),
             _lock: lock,
         })
@@ -111,11 +114,18 @@ impl<'a> Driver<'a> {
             }
             look = self.context.look_at(&self.name)?;
         }
-        // What can't be recorded must not be acted on.
-        match look.1.unwritten.take() {
-            Some(error) => Err(error),
-            None => Ok(look),
+        let (_, judged) = &mut look;
+        if let Some(Unwritten { verdict, error }) = judged.unwritten.take() {
+            // What can't be recorded must not be acted on. But once something was typed, the caller has to know what
+            // came of it; the result then says that it isn't recorded.
+            if !self.has_typed() {
+                return Err(error);
+            }
+            tracing::warn!(session = self.name, %error, "could not record a look after typing");
+            judged.outcome.verdict = verdict;
+            judged.record.memory = judged.outcome.memory.clone();
         }
+        Ok(look)
     }
 
     /// Looks at the session repeatedly until `found` returns something, or until the timeout.
@@ -180,9 +190,13 @@ impl<'a> Driver<'a> {
         told.is_ok()
     }
 
-    /// Withdraws the intent: nothing was done.
-    fn withdraw_intent(&self, snapshot: &SessionSnapshot) {
-        if let Err(error) = self.update(snapshot, |record| record.intent = None) {
+    /// Withdraws the intent, and undoes what was recorded with it: nothing was done.
+    fn withdraw(&self, snapshot: &SessionSnapshot, undo: impl FnOnce(&mut Record)) {
+        let withdrawn = self.update(snapshot, |record| {
+            record.intent = None;
+            undo(record);
+        });
+        if let Err(error) = withdrawn {
             tracing::warn!(session = self.name, %error, "could not withdraw an intent");
         }
     }
@@ -216,6 +230,7 @@ impl<'a> Driver<'a> {
             Ok(Typed::Done(count)) => *count,
             Err(_) => judged.record.memory.inputs.count + 1,
         };
+        self.has_typed.set(true);
         let mut typing = self.typing.borrow_mut();
         let before =
             typing.take().map_or_else(|| judged.record.memory.inputs.clone(), |typing| typing.before);
@@ -223,9 +238,14 @@ impl<'a> Driver<'a> {
         typed
     }
 
-    /// Whether this driver has typed anything.
+    /// Begins an operation: until it types something, an error means that nothing was done.
+    fn begin(&self) {
+        self.has_typed.set(false);
+    }
+
+    /// Whether the current operation has typed anything.
     fn has_typed(&self) -> bool {
-        self.typing.borrow().is_some()
+        self.has_typed.get()
     }
 
     /// Records that all input was from this driver, unless somebody else has typed as well.

@@ -19,7 +19,7 @@ use crate::{
     watch::{
         Cancel, Context, describe,
         judge::Judged,
-        record::{Note, Turn, timestamp},
+        record::{Intent, Note, Turn, timestamp},
     },
 };
 use std::{thread, time::Duration};
@@ -34,6 +34,9 @@ const ENTERS: usize = 3;
 /// The hint for a text that nothing has confirmed.
 const UNPROVEN: &str =
     "it was typed, but nothing confirms that the agent took it: read its screen before you send it again";
+
+/// What to know about text that was pasted but not submitted.
+const IN_BOX: &str = "the text was pasted but not submitted, and may still be in the input box";
 
 /// A prompt that was sent.
 struct Sent {
@@ -99,6 +102,7 @@ fn check(request: &SendRequest) -> Result<Duration> {
 impl Driver<'_> {
     /// Sends a prompt and confirms that the agent took it.
     pub(crate) fn send_text(&self, text: &str, allows: Allows, limit: Duration) -> Result<Receipt> {
+        self.begin();
         let decided = |snapshot: &SessionSnapshot, judged: &Judged| match gate::decide(
             snapshot,
             judged,
@@ -157,22 +161,36 @@ impl Driver<'_> {
         }
         let began = now();
         let (mut turn, mut before) = (None, None);
-        self.update(snapshot, |record| {
+        let intended = self.update(snapshot, |record| {
             if !queued && !self.profile.keys.is_command(text) {
                 before.clone_from(&record.turn);
                 turn = Some(record.begin_turn(&self.name, began));
             }
-        })?;
+            let note = Note { turn: turn.clone(), ..Note::line(format!("{} bytes", text.len())) };
+            record.intent = Some(Intent::new(EventKind::Send, began, note));
+        });
+        if let Err(error) = intended {
+            return match self.take_out(text)? {
+                true => Err(error),
+                false => Err(error.and_hint(IN_BOX)),
+            };
+        }
         let limit = Duration::from_millis(self.profile.keys.submit_timeout_ms);
         let (mut evidence, mut ended) = (None, false);
         let mut trouble = None;
         for attempt in 0..ENTERS {
-            if let Some(refusal) = self.enter()? {
-                if attempt > 0 {
+            match self.enter() {
+                Ok(None) => {}
+                Ok(Some(_)) if attempt > 0 => break,
+                Ok(Some(refusal)) => {
+                    self.withdraw(snapshot, |record| record.withdraw_turn(turn.as_deref(), before));
+                    return self.not_submitted(refusal, text);
+                }
+                // tmux may have pressed it all the same.
+                Err(error) => {
+                    trouble = Some(error);
                     break;
                 }
-                self.update(snapshot, |record| record.withdraw_turn(turn.as_deref(), before))?;
-                return self.not_submitted(refusal, text);
             }
             // From here on the agent may have taken the text, so no failure may claim that it didn't.
             let watched = self.watch(limit, |snapshot, judged| {
@@ -235,6 +253,7 @@ impl Driver<'_> {
                 note.data.insert("why".to_owned(), "nothing confirmed that its prompt was taken".into());
                 record.note(&self.name, EventKind::TurnEnded, &state, now(), note);
             }
+            record.intent = None;
             record.note(&self.name, EventKind::Send, &state, now(), note);
             self.own(record);
         })
@@ -350,7 +369,7 @@ impl Driver<'_> {
             match typed {
                 Typed::Done(_) => {}
                 Typed::Moved | Typed::Gone => {
-                    self.withdraw_intent(&snapshot);
+                    self.withdraw(&snapshot, |_| ());
                     continue;
                 }
             }
@@ -372,10 +391,7 @@ impl Driver<'_> {
 
 /// The receipt for text that was pasted but not submitted.
 fn left_in_box(refusal: Refusal) -> Receipt {
-    let hint = format!(
-        "the text was pasted but not submitted, and may still be in the input box; {}",
-        gate::hint(refusal)
-    );
+    let hint = format!("{IN_BOX}; {}", gate::hint(refusal));
     Receipt { hint: Some(hint), ..refused(refusal) }
 }
 

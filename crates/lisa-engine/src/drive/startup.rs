@@ -4,11 +4,10 @@
 use super::Driver;
 use crate::{
     api::{
-        EventKind, SpawnRequest,
+        SpawnRequest,
         words::{DialogKind, Effect, Prompt, State},
     },
     error::{Kind, Result},
-    watch::record::Note,
 };
 use std::time::{Duration, Instant};
 
@@ -18,26 +17,23 @@ impl Driver<'_> {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let (asked, snapshot, judged) =
-                self.watch(left, |_, judged| match &judged.outcome.verdict.state {
-                    State::Starting if !self.cancel.is_cancelled() => None,
-                    state => Some(state.prompt().cloned()),
-                })?;
+            let (asked, ..) = self.watch(left, |_, judged| match &judged.outcome.verdict.state {
+                State::Starting if !self.cancel.is_cancelled() => None,
+                state => Some(state.prompt().cloned()),
+            })?;
             let Some(Some(prompt)) = asked else { return Ok(()) };
             let Some(option) = consented(&prompt, request).and_then(|()| yes(&prompt)) else { return Ok(()) };
-            match self.choose(&prompt, option) {
-                Ok(()) => {}
+            match self.answer(std::slice::from_ref(&option.key), None, Some(&prompt.id)) {
+                Ok(_) => {}
                 // Another dialog opened, or somebody else was faster (race): look again.
-                Err(error) if matches!(error.kind(), Kind::PromptChanged | Kind::NoPrompt) => continue,
+                Err(error) if matches!(error.kind(), Kind::PromptChanged | Kind::NoPrompt) => {}
+                // It doesn't react to its own key: the caller sees that it's still open.
+                Err(error) if error.kind() == Kind::AnswerUnconfirmed => return Ok(()),
                 Err(error) => return Err(error),
             }
-            let note = Note::line(format!("{}: {} (consented at the start)", prompt.title, option.label));
-            self.record_done(&snapshot, EventKind::Answer, &judged.outcome.verdict.state, note);
-            // This dialog must have closed before anything else is pressed.
-            self.watch(Duration::from_secs(8), |_, judged| {
-                let shown = judged.outcome.verdict.state.prompt();
-                (shown.map(|shown| &shown.id) != Some(&prompt.id)).then_some(())
-            })?;
+            if Instant::now() >= deadline {
+                return Ok(());
+            }
         }
     }
 }

@@ -68,7 +68,7 @@ impl Engine {
             let look = observe::gather(
                 &snapshot,
                 &profile,
-                PreviousLook { memory: &memory, turn_began: None },
+                PreviousLook { memory: &memory, turn_began: None, prompt_sent_at: None },
                 moment,
             );
             memory.offsets.extend(look.offsets);

@@ -87,7 +87,8 @@ pub(crate) fn line(input: &[u8], at: i64) -> String {
     line.to_string()
 }
 
-/// Cuts long texts, and drops values of lists and objects beyond `left`; returns how many more values are allowed.
+/// Cuts long texts and names of fields, and drops values of lists and fields of objects beyond `left`; returns how many
+/// more values are allowed.
 fn shorten(value: &mut serde_json::Value, left: usize) -> usize {
     let Some(left) = left.checked_sub(1) else {
         *value = serde_json::Value::Null;
@@ -105,9 +106,18 @@ fn shorten(value: &mut serde_json::Value, left: usize) -> usize {
         }
         serde_json::Value::Object(fields) => {
             // The fields that identify it are at the top, not deeply nested.
-            let (plain, nested): (Vec<_>, Vec<_>) =
-                fields.values_mut().partition(|value| !value.is_array() && !value.is_object());
-            plain.into_iter().chain(nested).fold(left, |left, value| shorten(value, left))
+            let (plain, nested): (Vec<_>, Vec<_>) = std::mem::take(fields)
+                .into_iter()
+                .filter(|(name, _)| name.len() <= TEXT_MAX)
+                .partition(|(_, value)| !value.is_array() && !value.is_object());
+            plain.into_iter().chain(nested).fold(left, |left, (name, mut value)| {
+                if left == 0 {
+                    return 0;
+                }
+                let left = shorten(&mut value, left);
+                fields.insert(name, value);
+                left
+            })
         }
         _ => left,
     }
@@ -150,6 +160,17 @@ mod tests {
             (&fields["hook_event_name"], &fields["tool_use_id"]),
             (&"PreToolUse".into(), &"t1".into())
         );
+    }
+
+    #[test]
+    fn a_payload_of_many_or_long_names_is_cut_as_well() {
+        let many: serde_json::Map<_, _> = (0..1 << 18).map(|n| (format!("field {n}"), n.into())).collect();
+        for input in [serde_json::Value::Object(many), serde_json::json!({ "x".repeat(1 << 20): 1 })] {
+            let payload = serde_json::json!({ "hook_event_name": "PreToolUse", "input": input });
+            let line = line(payload.to_string().as_bytes(), 5);
+            assert!(line.len() < 20_000, "{}", line.len());
+            assert!(line.contains("PreToolUse"), "{line}");
+        }
     }
 
     #[test]

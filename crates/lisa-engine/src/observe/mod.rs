@@ -93,8 +93,10 @@ pub fn plain(ansi: &str) -> String {
 pub struct PreviousLook<'a> {
     /// What the last look remembered.
     pub memory: &'a Memory,
-    /// When the current or last turn began, i.e. when its prompt was sent.
+    /// When the current or last turn began.
     pub turn_began: Option<At>,
+    /// The same, unless that turn has ended: nothing is expected of its prompt any more.
+    pub prompt_sent_at: Option<At>,
 }
 
 /// The moment of a look.
@@ -190,7 +192,7 @@ pub fn gather(
         done: read_done(&session.dir),
         heartbeat: read_heartbeat(&session.dir),
         lock_wait_ms: 0,
-        prompt_sent_at: before.turn_began,
+        prompt_sent_at: before.prompt_sent_at,
         commits_since_turn: commits::since(&session.meta.project_root, before.turn_began),
     };
     Gathered { observation, offsets, files: read_files }

@@ -135,7 +135,10 @@ impl Shared {
             events.clear();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
+                Err(error) => {
+                    tracing::error!(%error, "could not watch processes and terminals any longer; sweeps go on");
+                    return;
+                }
             }
             self.telling.store(true, Ordering::SeqCst);
             let mut output = false;
@@ -169,7 +172,10 @@ impl Shared {
         while let Ok(read) = rustix::io::read(&self.inotify, &mut chunk) {
             let watched = self.watched();
             for watch in watches(&chunk[..read]) {
-                keys.extend(watched.terminals.get(&watch));
+                match watch {
+                    OVERFLOW => keys.extend(watched.terminals.values()),
+                    watch => keys.extend(watched.terminals.get(&watch)),
+                }
             }
             if read < chunk.len() / 2 {
                 break;
@@ -180,6 +186,9 @@ impl Shared {
         keys
     }
 }
+
+/// What inotify gives instead of a watch descriptor when its queue was full: any of the files may have changed.
+const OVERFLOW: i32 = -1;
 
 /// The watch descriptors of inotify events.
 fn watches(mut bytes: &[u8]) -> Vec<i32> {

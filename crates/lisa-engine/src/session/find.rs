@@ -7,6 +7,9 @@ use crate::{
 };
 use std::collections::HashMap;
 
+/// How long tmux may take to create a pane that it was asked for.
+const PANE_WITHIN_MS: i64 = 2_000;
+
 /// A session that was found: its directory and metadata, and its pane.
 #[derive(Debug, Clone)]
 pub struct SessionSnapshot {
@@ -39,12 +42,15 @@ impl SessionSnapshot {
         self.pane.is_none() && self.meta.server.is_some_and(|server| !server.alive())
     }
 
-    /// Whether somebody is starting it right now.
+    /// Whether somebody is starting it right now. If its starter was killed, tmux may still be about to create its pane.
     pub fn starting(&self) -> bool {
+        let starter_lives = || self.meta.starter.is_some_and(crate::process::Identity::alive);
+        let is_new = || {
+            let age = jiff::Timestamp::now().as_millisecond() - self.meta.started_at.0;
+            (0..PANE_WITHIN_MS).contains(&age)
+        };
         // Checks the pane, not the process: the process may have ended before its pid could be written.
-        self.pane.is_none()
-            && self.meta.pane_id.is_none()
-            && self.meta.starter.is_some_and(crate::process::Identity::alive)
+        self.pane.is_none() && self.meta.pane_id.is_none() && (starter_lives() || is_new())
     }
 }
 

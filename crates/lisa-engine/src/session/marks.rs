@@ -71,8 +71,9 @@ impl Marks {
     pub fn told(&self) -> Option<Told> {
         let mut bytes = [0; TOLD_LENGTH];
         let read = self.file.read_at(&mut bytes, TOLD_AT).ok()?;
-        let line = bytes.get(..read)?.split(|byte| *byte == b'\n').next()?;
-        let (run, number) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        // Without its end, the number may be cut.
+        let (line, _) = std::str::from_utf8(bytes.get(..read)?).ok()?.split_once('\n')?;
+        let (run, number) = line.split_once(' ')?;
         Some(Told { run: run.to_owned(), number: number.parse().ok()? })
     }
 
@@ -114,7 +115,12 @@ mod tests {
                 assert_eq!((marks.last_look(), marks.told()), (Some(at), Some(told.clone())));
             }
         }
-        std::fs::write(dir.path().join("lock"), "torn").unwrap();
+        let path = dir.path().join("lock");
+        let whole = std::fs::read(&path).unwrap();
+        let end = whole.iter().position(|byte| *byte == b'\n').unwrap();
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert_eq!(marks.told(), None, "a digit may be missing");
+        std::fs::write(&path, "torn").unwrap();
         assert_eq!((marks.last_look(), marks.told()), (None, None));
     }
 

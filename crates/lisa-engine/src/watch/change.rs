@@ -10,7 +10,7 @@ use super::{
     record::{CLOCK_SET_MS, Note, Record},
 };
 use crate::{
-    api::{Event, EventKind, words::State},
+    api::{EventKind, words::State},
     classify::observation::At,
     disk::{self, Cache, Lock},
     error::{Error, Result},
@@ -21,6 +21,9 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 /// How long a record stays on disk if only its time has changed. Until then the time of the last look is only kept in
 /// the session's marks, so frequent polling costs no file writes.
 pub(crate) const KEPT_MS: u64 = 1_000;
+
+/// How long a start may take until its first record is written.
+const STARTED_WITHIN_MS: i64 = 30_000;
 
 /// What is needed to change sessions.
 #[derive(Debug, Clone, Copy)]
@@ -100,21 +103,21 @@ impl<'a> Writer<'a> {
             Err(why) => (None, Some(why)),
         };
         let told = marks.told();
-        if found.is_none() && told.as_ref().is_none_or(|told| told.run != run) {
-            if session.meta.starter.is_some_and(|starter| starter.alive()) {
+        let other = told.as_ref().is_some_and(|told| told.run != run);
+        if found.is_none() && (told.is_none() || other) {
+            if session.meta.starter.is_some_and(|starter| starter.alive()) && !self.was_lost(session) {
                 return Err(OpenError::Starting(Error::not_found(&session.meta.name, &[])));
             }
-            if told.is_some() {
+            if other && !is_current(session) {
                 return Err(gone());
             }
         }
-        let told = told.map_or(0, |told| told.number);
-        let kept = found.unwrap_or_else(|| {
-            // Never reuse numbers that the journal already has, even if the record was lost.
-            let mut lost = Record { seq: told, ..Record::fresh(run) };
-            lost.recall(&own_events(&session.dir, run));
-            Arc::new(lost)
-        });
+        let restored = match (found, told) {
+            (Some(found), Some(told)) => Ok((found, told.number)),
+            (None, Some(_)) if other => self.begin_late(session, &marks),
+            (found, told) => self.restore(session, (&marks, told), found),
+        };
+        let (kept, told) = restored.map_err(OpenError::Failed)?;
         let mut record = Record::clone(&kept);
         record.outbox.retain(|entry| entry.id.number > told);
         let now = At(jiff::Timestamp::now().as_millisecond());
@@ -123,6 +126,61 @@ impl<'a> Writer<'a> {
             record.memory.looked_again(looked);
         }
         Ok(self.change(session, (kept, record), (lock, marks), trouble))
+    }
+
+    /// Begins the record of a run whose starter was killed before it could.
+    fn begin_late(&self, session: &SessionSnapshot, marks: &Marks) -> Result<(Arc<Record>, u64)> {
+        let run = &session.meta.run_id;
+        let before = self.end_previous(session)?;
+        marks.set_told(&Told { run: run.clone(), number: 0 })?;
+        let turns = before.map_or(0, |before| before.turns);
+        Ok((Arc::new(Record { turns, ..Record::fresh(run) }), 0))
+    }
+
+    /// Tells the journal what it doesn't have of the run before; returns that run's record.
+    fn end_previous(&self, session: &SessionSnapshot) -> Result<Option<Arc<Record>>> {
+        let before = read_record_again(&session.dir, self.records).ok().flatten();
+        if let Some(before) = &before {
+            self.journal.tell(&session.meta.name, &before.outbox)?;
+        }
+        Ok(before)
+    }
+
+    /// Whether a session without a record had one: it isn't about to get its first one.
+    fn was_lost(&self, session: &SessionSnapshot) -> bool {
+        let age = jiff::Timestamp::now().as_millisecond() - session.meta.started_at.0;
+        let known = || self.journal.of_run(&session.meta.run_id).is_ok_and(|entries| !entries.is_empty());
+        age > STARTED_WITHIN_MS && known()
+    }
+
+    /// Restores what was lost of a session's record and marks from what the journal has of its run. Numbers of events
+    /// and turns that were already given are not given again, and what has ended doesn't end twice.
+    fn restore(
+        &self,
+        session: &SessionSnapshot,
+        (marks, told): (&Marks, Option<Told>),
+        found: Option<Arc<Record>>,
+    ) -> Result<(Arc<Record>, u64)> {
+        let run = session.meta.run_id.as_str();
+        let entries = self.journal.of_run(run)?;
+        tracing::warn!(
+            session = session.meta.name,
+            run,
+            events = entries.len(),
+            record = found.is_some(),
+            marks = told.is_some(),
+            "restoring a session's record from the journal"
+        );
+        // The journal may have dropped what the marks still count.
+        let last = entries.last().map_or(0, |entry| entry.id.number);
+        let number = told.map_or(last, |told| told.number.max(last));
+        marks.set_told(&Told { run: run.to_owned(), number })?;
+        let kept = found.unwrap_or_else(|| {
+            let mut lost = Record { seq: number, ..Record::fresh(run) };
+            lost.recall(entries.iter().map(|entry| &entry.event));
+            Arc::new(lost)
+        });
+        Ok((kept, number))
     }
 
     /// The session's record, read without its lock; `None` if there is none or it is malformed.
@@ -145,9 +203,7 @@ impl<'a> Writer<'a> {
     {
         let lock = session.dir.lock(self.lock_limit)?;
         let marks = Marks::of(&lock, session.dir.path());
-        if let Ok(Some(before)) = read_record_again(&session.dir, self.records) {
-            self.journal.tell(&session.meta.name, &before.outbox)?;
-        }
+        self.end_previous(session)?;
         marks.set_told(&Told { run: fresh.run_id.clone(), number: 0 })?;
         Ok(self.change(session, (Arc::default(), fresh), (lock, marks), None))
     }
@@ -241,15 +297,9 @@ impl Change<'_> {
     }
 }
 
-/// The events of a run in the session's own event list, which starts again with each run.
-fn own_events(dir: &SessionDir, run: &str) -> Vec<Event> {
-    let bytes = disk::read(&dir.file("events.jsonl")).ok().flatten().unwrap_or_default();
-    let lines = disk::whole_lines(&bytes).0.into_iter();
-    let events: Vec<Event> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-    let begun = |event: &Event| matches!(event.event, EventKind::Spawned | EventKind::Resumed);
-    let begin = events.iter().rposition(begun).unwrap_or(0);
-    tracing::warn!(run, events = events.len() - begin, "rebuilding a lost record from its events");
-    events.into_iter().skip(begin).collect()
+/// Whether a session is still in this run, and not in one that replaced it since it was read.
+fn is_current(session: &SessionSnapshot) -> bool {
+    session.dir.meta().is_ok_and(|meta| meta.is_some_and(|meta| meta.run_id == session.meta.run_id))
 }
 
 /// Reads a session's record; `None` if there is none of this run.

@@ -24,6 +24,8 @@ const PROTOCOL: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long an observer that didn't answer isn't asked again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// How long to pause after a connection couldn't be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum length of a question.
 const QUESTION_MAX: usize = 1 << 20;
 
@@ -98,7 +100,10 @@ pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
         );
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
+            Err(error) => {
+                tracing::warn!(%error, "other processes can no longer ask the observer");
+                return;
+            }
         }
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
@@ -110,12 +115,21 @@ pub(super) fn serve(path: &Path, table: &Table, stop: &PipeReader) {
             at += 1;
             !ready[at] || connection.read(table)
         });
-        if ready[1]
-            && let Ok((stream, _)) = listener.accept()
-        {
-            let prepared =
-                stream.set_nonblocking(true).and_then(|()| stream.set_write_timeout(Some(ANSWER_TIMEOUT)));
-            connections.extend(prepared.ok().map(|()| Connection { stream, heard: Vec::new() }));
+        if ready[1] {
+            let accepted = listener.accept().and_then(|(stream, _)| {
+                stream.set_nonblocking(true)?;
+                stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+                Ok(Connection { stream, heard: Vec::new() })
+            });
+            match accepted {
+                Ok(connection) => connections.push(connection),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // Without descriptors, the caller would be announced again at once. It looks for itself meanwhile.
+                Err(error) => {
+                    tracing::warn!(%error, "could not answer another process");
+                    std::thread::sleep(ACCEPT_PAUSE);
+                }
+            }
         }
     }
 }

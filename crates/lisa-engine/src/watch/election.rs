@@ -29,12 +29,20 @@ use std::{
         },
     },
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::{Duration, Instant, SystemTime},
 };
 
-/// How often an observer says that it is there.
-pub(super) const BEAT: Duration = Duration::from_millis(200);
+/// How often an observer writes its heartbeat.
+const BEAT: Duration = Duration::from_millis(200);
+/// How long the observer may be busy with a few sessions and still count as alive. A session's lock and tmux each have
+/// a shorter timeout.
+const STUCK: Duration = Duration::from_secs(15);
+/// How often the observer says that it isn't stuck.
+pub(super) const PROGRESS: Duration = Duration::from_secs(5);
 /// An observer that has not said so for this long hangs.
 const HANGS: Duration = Duration::from_millis(450);
 /// How often the deputy looks at the beat: two looks at the same one are a hang, noticed within 0.9 s.
@@ -98,7 +106,7 @@ impl Election {
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => return Ok(None),
             Err(error) => return Err(Error::io("lock", &self.lock, &error.into())),
         }
-        let term = Term { file, path: self.lock.clone(), beats: AtomicU64::new(0) };
+        let term = Term::new(file, self.lock.clone());
         // Somebody may have replaced the file between open and lock (race).
         Ok(term.holds().then_some(term))
     }
@@ -169,7 +177,7 @@ impl Election {
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| io(error.into()))?;
         fs::rename(&fresh, &self.lock).map_err(io)?;
         tracing::warn!(lock = %self.lock.display(), "the observer hung and was deposed");
-        Ok(Some(Term { file, path: self.lock.clone(), beats: AtomicU64::new(0) }))
+        Ok(Some(Term::new(file, self.lock.clone())))
     }
 
     fn open(&self, path: &Path) -> Result<File> {
@@ -213,11 +221,19 @@ pub(super) struct Term {
     file: File,
     path: PathBuf,
     beats: AtomicU64,
+    /// When the observer last said that it isn't stuck.
+    progress: Mutex<Instant>,
+    deposed: AtomicBool,
 }
 
 impl Term {
-    /// Whether this process hasn't been deposed.
-    pub(super) fn holds(&self) -> bool {
+    fn new(file: File, path: PathBuf) -> Self {
+        let progress = Mutex::new(Instant::now());
+        Self { file, path, beats: AtomicU64::new(0), progress, deposed: AtomicBool::new(false) }
+    }
+
+    /// Whether this process's lock file is still the one at its path.
+    fn holds(&self) -> bool {
         let id = |found: fs::Metadata| (found.dev(), found.ino());
         match (self.file.metadata().map(id), fs::metadata(&self.path).map(id)) {
             (Ok(own), Ok(there)) => own == there,
@@ -225,11 +241,43 @@ impl Term {
         }
     }
 
-    /// Writes a heartbeat.
-    pub(super) fn beat(&self) {
+    /// Whether another process took over.
+    pub(super) fn is_deposed(&self) -> bool {
+        self.deposed.load(Ordering::SeqCst)
+    }
+
+    /// The observer isn't stuck.
+    pub(super) fn progress(&self) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Writes the heartbeat until `over` is closed, or until another process has taken over; then calls `deposed`. A
+    /// look that takes long isn't a hang, so this has a thread of its own; it stops for an observer that is stuck.
+    pub(super) fn beat_until(&self, over: &PipeReader, deposed: impl FnOnce()) {
+        loop {
+            if !self.holds() {
+                self.deposed.store(true, Ordering::SeqCst);
+                return deposed();
+            }
+            let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if progress.elapsed() < STUCK {
+                self.beat();
+            }
+            let mut fds = [PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
+            match poll(&mut fds, BEAT.try_into().ok().as_ref()) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return,
+                Err(error) => return tracing::error!(%error, "the heartbeat stops: could not wait"),
+            }
+        }
+    }
+
+    fn beat(&self) {
         let beat = format!("{} {:020}\n", std::process::id(), self.beats.fetch_add(1, Ordering::Relaxed));
         // Overwrites the old one, which works even on a full disk.
-        let _ = self.file.write_all_at(beat.as_bytes(), 0);
+        if let Err(error) = self.file.write_all_at(beat.as_bytes(), 0) {
+            tracing::warn!(%error, lock = %self.path.display(), "could not write the heartbeat");
+        }
     }
 }
 
@@ -290,25 +338,31 @@ mod tests {
         assert!(election(dir.path()).become_deputy().unwrap().is_some());
     }
 
-    #[test]
-    fn an_observer_that_beats_is_left_alone_and_a_candidate_that_is_stopped_goes() {
+    /// Whether a candidate takes over from an observer that beats like this for 1.5 s.
+    fn is_deposed(prepare: impl FnOnce(&Term)) -> bool {
         let dir = state();
         let term = election(dir.path()).take().unwrap().unwrap();
-        let (stop, writer) = std::io::pipe().unwrap();
-        let beating = std::thread::spawn(move || {
-            for _ in 0..20 {
-                term.beat();
-                std::thread::sleep(Duration::from_millis(100));
-            }
-            term.holds()
-        });
-        let stands = std::thread::spawn({
-            let election = election(dir.path());
-            move || election.wait_for_term(&stop).unwrap().is_none()
-        });
-        std::thread::sleep(Duration::from_millis(1_500));
-        drop(writer);
-        assert!(stands.join().unwrap(), "a candidate that was told to stop became the observer");
-        assert!(beating.join().unwrap());
+        prepare(&term);
+        let (over, end) = std::io::pipe().unwrap();
+        let (stop, leave) = std::io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| term.beat_until(&over, || {}));
+            let other = election(dir.path());
+            let (sender, taken) = std::sync::mpsc::channel();
+            scope.spawn(move || sender.send(other.wait_for_term(&stop).unwrap().is_some()));
+            let early = taken.recv_timeout(Duration::from_millis(1_500));
+            drop((leave, end));
+            early.or_else(|_| taken.recv_timeout(Duration::from_secs(5))).unwrap()
+        })
+    }
+
+    #[test]
+    fn an_observer_whose_look_takes_long_is_left_alone_and_a_candidate_that_is_stopped_goes() {
+        let busy = |ago: u64| {
+            move |term: &Term| *term.progress.lock().unwrap() = Instant::now() - Duration::from_secs(ago)
+        };
+        assert!(!is_deposed(busy(0)));
+        assert!(!is_deposed(busy(10)), "one look may wait for tmux for 10 s");
+        assert!(is_deposed(busy(60)), "an observer that is stuck stops beating");
     }
 }

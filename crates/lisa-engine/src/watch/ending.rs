@@ -13,8 +13,9 @@ use crate::{
     disk,
     error::{Error, Result},
     observe::now,
-    session::find::{self, SessionSnapshot},
+    session::find::SessionSnapshot,
 };
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 /// Sessions started this recently are never candidates for removal.
@@ -55,18 +56,30 @@ impl Context {
         disk::open_private(&mark, |options| options.write(true).create(true))
             .and_then(|file| file.set_modified(SystemTime::now()))
             .map_err(|error| Error::io("write", &mark, &error))?;
-        let mut removed = 0;
-        // Directories of the last minutes are never old, even if the clock was changed.
         let kept = self.kept()?;
         let age = |name: &String| {
             store.changed(name).and_then(|changed| changed.elapsed().ok()).unwrap_or_default()
         };
         let expired = kept.names.iter().filter(|name| age(name) > self.config.ended_max_age);
-        for name in kept.older.iter().rev().chain(expired).take(most) {
-            let Some((dir, meta)) = store.load(name).ok().flatten() else { continue };
-            let pane = find::pane_of(self.tmux(), &meta)?;
-            let session = SessionSnapshot { dir, meta, pane };
-            if session.alive() || session.pane.is_some() || now().since(session.meta.started_at) < MOMENT_MS {
+        let mut candidates = kept.older.iter().rev().chain(expired).peekable();
+        if candidates.peek().is_none() {
+            return Ok(0);
+        }
+        let panes: HashSet<String> = self.tmux().panes(false)?.into_iter().map(|row| row.run_id).collect();
+        let mut removed = 0;
+        for name in candidates {
+            if removed == most {
+                break;
+            }
+            let loaded = store.load(name).unwrap_or_else(|error| {
+                tracing::warn!(session = name, %error, "could not check whether a session is old");
+                None
+            });
+            let Some((dir, meta)) = loaded else { continue };
+            let has_pane = panes.contains(&meta.run_id);
+            let session = SessionSnapshot { dir, meta, pane: None };
+            // Directories of the last minutes are never old, even if the clock was changed.
+            if has_pane || session.alive() || now().since(session.meta.started_at) < MOMENT_MS {
                 continue;
             }
             let ending = self.begin_end(&session);

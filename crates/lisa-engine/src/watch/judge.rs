@@ -38,8 +38,17 @@ pub struct Judged {
     pub files: Vec<PathBuf>,
     /// Whether the session was removed during the look.
     pub gone: bool,
-    /// Why the result of the look couldn't be written.
-    pub unwritten: Option<Error>,
+    /// The result of the look, if it couldn't be written.
+    pub unwritten: Option<Unwritten>,
+}
+
+/// A verdict that couldn't be written, so that callers get `state_unwritable` instead.
+#[derive(Debug, Clone)]
+pub struct Unwritten {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it couldn't be written.
+    pub error: Error,
 }
 
 /// Reads everything but the screen, judges, and writes the result.
@@ -98,8 +107,11 @@ fn judge_in(
     }
     let at = moment.at;
     let record = &change.record;
-    let turn_began = record.turn.as_ref().map(|turn| turn.began);
-    let known = PreviousLook { memory: &record.memory, turn_began };
+    let known = PreviousLook {
+        memory: &record.memory,
+        turn_began: record.turn.as_ref().map(|turn| turn.began),
+        prompt_sent_at: record.prompt_sent_at(),
+    };
     let mut look = observe::gather(session, profile, known, moment);
     look.observation.lock_wait_ms = millis(change.waited());
     look.observation.state_error = change.trouble().map(str::to_owned);
@@ -126,9 +138,10 @@ fn judge_in(
         }
         // Nothing was recorded, so the previous record is still valid.
         Err(error) => {
-            outcome.verdict = unrecorded(SignalError::StateWrite, error.to_string(), at);
+            let withheld = unrecorded(SignalError::StateWrite, error.to_string(), at);
+            let verdict = std::mem::replace(&mut outcome.verdict, withheld);
             outcome.signals.state_read_error = Some(error.to_string());
-            unwritten = Some(error);
+            unwritten = Some(Unwritten { verdict, error });
             Record::clone(&before)
         }
     };
@@ -172,7 +185,7 @@ fn judged_apart(
         .ok()
         .flatten()
         .unwrap_or_else(|| Record::fresh(&session.meta.run_id));
-    let before = PreviousLook { memory: &record.memory, turn_began: None };
+    let before = PreviousLook { memory: &record.memory, turn_began: None, prompt_sent_at: None };
     let look = observe::gather(session, profile, before, moment);
     let mut outcome = step(profile, record.memory.clone(), &look.observation);
     outcome.verdict = verdict;

@@ -55,9 +55,10 @@ impl Context {
 
     fn look_at_sessions_with(
         &self,
-        sessions: Vec<(SessionDir, Meta)>,
+        mut sessions: Vec<(SessionDir, Meta)>,
         mode: LookMode,
     ) -> Result<Vec<(SessionSnapshot, Judged)>> {
+        self.find_unnoted_panes(&mut sessions)?;
         let journal = self.journal()?;
         let writer = self.writer(&journal);
         let at = now();
@@ -87,6 +88,23 @@ impl Context {
             "judged"
         );
         Ok(found)
+    }
+
+    /// Fills in the panes of sessions whose starter was killed before it could write down which pane it had started.
+    fn find_unnoted_panes(&self, sessions: &mut [(SessionDir, Meta)]) -> Result<()> {
+        let unnoted = |meta: &Meta| {
+            meta.pane_id.is_none() && !meta.starter.is_some_and(crate::process::Identity::alive)
+        };
+        let mut wanted = sessions.iter_mut().filter(|(_, meta)| unnoted(meta)).peekable();
+        if wanted.peek().is_none() {
+            return Ok(());
+        }
+        let panes = self.tmux().panes(false)?;
+        for (_, meta) in wanted {
+            let pane = panes.iter().find(|row| row.run_id == meta.run_id);
+            meta.pane_id = pane.map(|row| row.pane_id.clone());
+        }
+        Ok(())
     }
 
     /// Judges a session that was just started, from what the start itself reported.

@@ -48,6 +48,7 @@ use observer::Observer;
 use parking::{WaitMailbox, WaitThread};
 use std::{
     io::{PipeReader, PipeWriter},
+    panic::AssertUnwindSafe,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
@@ -117,8 +118,9 @@ impl Watcher {
 
     /// How often the journal has changed.
     pub(crate) fn moves(&self) -> u64 {
-        // If the journal can't be followed, a stream polls.
-        let _ = self.attend();
+        if let Err(error) = self.attend() {
+            tracing::warn!(%error, "could not follow the journal; polling instead");
+        }
         self.mailbox.moves()
     }
 
@@ -129,7 +131,7 @@ impl Watcher {
 
     fn attend(&self) -> Result<()> {
         let mut wait_thread = self.wait_thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if wait_thread.is_none() {
+        if wait_thread.as_ref().is_none_or(WaitThread::is_dead) {
             *wait_thread = Some(WaitThread::start(self.context.clone(), Arc::clone(&self.mailbox))?);
         }
         Ok(())
@@ -158,44 +160,67 @@ struct Candidate {
 impl Candidate {
     fn run(self) {
         while !self.bell.stopped() {
-            match self.election.wait_for_term(&self.stop) {
+            let served = match self.election.wait_for_term(&self.stop) {
                 Ok(Some(term)) => self.serve(&term),
                 Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "could not become the observer");
-                    thread::sleep(RETRY_AFTER);
-                }
+                Err(error) => Err(error),
+            };
+            // The term is over, so another candidate can take over meanwhile.
+            if let Err(error) = served {
+                tracing::warn!(%error, "could not be the observer");
+                thread::sleep(RETRY_AFTER);
             }
         }
     }
 
     /// Watches, and answers on the observer's socket, until the term ends.
-    fn serve(&self, term: &Term) {
-        let (over, writer) = match std::io::pipe() {
-            Ok(pipe) => pipe,
-            Err(error) => {
-                tracing::warn!(%error, "could not watch the sessions");
-                thread::sleep(RETRY_AFTER);
-                return;
-            }
-        };
+    fn serve(&self, term: &Term) -> Result<()> {
+        let start = |error: std::io::Error| Error::io("start", Path::new("the observer"), &error);
+        let (over, writer) = std::io::pipe().map_err(start)?;
         self.table.begin();
-        thread::scope(|scope| {
-            let door = thread::Builder::new().name("lisa-door".to_owned());
-            let answering =
-                door.spawn_scoped(scope, || door::serve(self.election.observer_socket(), &self.table, &over));
+        let served = thread::scope(|scope| {
+            // However this ends, the other threads end too.
+            let _writer = writer;
+            let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
+            spawn("lisa-beat")
+                .spawn_scoped(scope, || term.beat_until(&over, || self.bell.nudge()))
+                .map_err(start)?;
+            let answering = spawn("lisa-door").spawn_scoped(scope, || {
+                door::serve(self.election.observer_socket(), &self.table, &over);
+            });
             if let Err(error) = answering {
                 tracing::warn!(%error, "could not serve the observer's socket");
             }
-            match Observer::new(&self.context, &self.bell, &self.table) {
-                Ok(observer) => observer.run(term),
-                Err(error) => {
-                    tracing::warn!(%error, "could not watch the sessions");
-                    thread::sleep(RETRY_AFTER);
-                }
-            }
-            self.table.clear();
-            drop(writer);
+            contain(|| Observer::new(&self.context, &self.bell, &self.table).map(|it| it.run(term)))
         });
+        // From here on, callers look for themselves.
+        self.table.clear();
+        self.bell.abandon();
+        served
+    }
+}
+
+/// Turns a panic into an error, so that it doesn't leave the observer's table to callers.
+fn contain(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::new(
+            crate::error::Kind::Internal,
+            format!("the observer panicked: {text}"),
+            "report this as a bug",
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_a_term_like_any_other_error() {
+        let error = contain(|| panic!("index {}", 7)).unwrap_err();
+        assert_eq!(error.message(), "the observer panicked: index 7");
+        assert!(contain(|| Ok(())).is_ok());
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     bursts::{DebounceMode, OutputDebouncer},
-    election::{BEAT, Term},
+    election::{PROGRESS, Term},
     files::Files,
     index::{Index, Watched},
     table::{CachedVerdict, Table},
@@ -99,16 +99,16 @@ impl<'a> Observer<'a> {
         tracing::info!(pid = std::process::id(), "this process is the observer");
         self.rebuild();
         loop {
-            if !term.holds() {
+            if term.is_deposed() {
                 tracing::warn!("another process took over as the observer");
                 return;
             }
-            term.beat();
+            term.progress();
             if self.unseen.is_empty() {
                 self.table.complete();
             }
             let until = if self.unseen.is_empty() { self.next_wake() } else { Instant::now() };
-            let woken = self.bell.sleep(until.min(Instant::now() + BEAT));
+            let woken = self.bell.sleep(until.min(Instant::now() + PROGRESS));
             tracing::trace!(?woken, "woken");
             if woken.stop {
                 return;
@@ -260,7 +260,7 @@ impl<'a> Observer<'a> {
         order.sort_by_key(|(_, reason)| *reason);
         for chunk in order.chunks(CHUNK) {
             let _span = tracing::debug_span!("round", sessions = chunk.len()).entered();
-            term.beat();
+            term.progress();
             self.look_at_few(chunk);
             self.bell.looked(chunk.iter().map(|(name, _)| name));
         }

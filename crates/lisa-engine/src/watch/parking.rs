@@ -144,6 +144,13 @@ impl WaitThread {
     }
 }
 
+impl WaitThread {
+    /// Whether the thread has ended without being told to: it panicked, and its waits ended with it.
+    pub(super) fn is_dead(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl Drop for WaitThread {
     fn drop(&mut self) {
         self.mailbox.stop();

@@ -129,7 +129,7 @@ impl Record {
     }
 
     /// Restores a lost record from the run's events: an end isn't recorded twice, and turn ids aren't reused.
-    pub(super) fn recall(&mut self, events: &[Event]) {
+    pub(super) fn recall<'a>(&mut self, events: impl Iterator<Item = &'a Event>) {
         for event in events {
             self.ended |= matches!(event.event, EventKind::Exited | EventKind::Killed);
             let Some(id) = &event.turn else { continue };
@@ -168,6 +168,11 @@ impl Record {
         if self.turn.as_ref().is_some_and(unused) {
             self.turn = before;
         }
+    }
+
+    /// When the prompt of the running turn was sent.
+    pub fn prompt_sent_at(&self) -> Option<At> {
+        self.turn.as_ref().filter(|turn| turn.ended.is_none()).map(|turn| turn.began)
     }
 
     /// The id of the running turn.
@@ -252,10 +257,16 @@ mod tests {
     fn a_turn_ends_once() {
         let mut record = Record::fresh("r");
         let id = record.begin_turn("s", At(1));
+        assert_eq!(record.prompt_sent_at(), Some(At(1)));
         for outcome in [TurnOutcome::Finished, TurnOutcome::Died] {
             record.end_turn("s", outcome, &State::Starting, At(2), Note::default());
         }
         assert_eq!(kinds(&record), [EventKind::TurnEnded]);
+        assert_eq!(
+            record.prompt_sent_at(),
+            None,
+            "an agent that exits after it hasn't just been sent a prompt"
+        );
         let event = &record.outbox[0].event;
         assert_eq!((event.detail.as_str(), event.turn.as_deref()), ("finished", Some(id.as_str())));
     }

@@ -154,6 +154,21 @@ impl Bell {
         self.settled.notify_all();
     }
 
+    /// Wakes the observer, to check whether its term is over.
+    pub(super) fn nudge(&self) {
+        self.pending().hurry = true;
+        self.rung.notify_all();
+    }
+
+    /// The observer is gone and leaves its work undone.
+    pub(super) fn abandon(&self) {
+        let mut pending = self.pending();
+        pending.looking.clear();
+        pending.processing = false;
+        drop(pending);
+        self.settled.notify_all();
+    }
+
     /// Whether the observer must stop.
     pub(super) fn stopped(&self) -> bool {
         self.pending().stop

@@ -116,7 +116,9 @@ pub fn contradictions(lab: &Lab) -> Vec<String> {
         let meta = lab.config.state_dir.join("sessions").join(directory).join("meta.json");
         // One that was claimed and never begun is swept away by a cleanup.
         if meta.exists() {
-            wrong.push(format!("{directory} has a directory and is not listed"));
+            let why =
+                engine.look(&SessionRequest { session: directory.clone() }).map(|session| session.state);
+            wrong.push(format!("{directory} has a directory and is not listed: {why:?}"));
         }
     }
     wrong.extend(strays(lab, &panes.iter().map(|row| row.pane.pid).collect()));

@@ -248,6 +248,19 @@ impl Journal {
         Ok(found)
     }
 
+    /// Everything that is still kept of a run, in order. Reads the whole journal.
+    pub fn of_run(&self, run: &str) -> Result<Vec<Entry>> {
+        let mut found = Vec::new();
+        for segment in self.segments()? {
+            // One that was dropped since is none.
+            let bytes = segment.after(0)?.unwrap_or_default();
+            let lines = disk::whole_lines(&bytes).0.into_iter();
+            let entries = lines.filter_map(|line| serde_json::from_slice::<Entry>(line).ok());
+            found.extend(entries.filter(|entry| entry.id.run == run));
+        }
+        Ok(found)
+    }
+
     /// The cursor from which everything that is still kept can be read.
     pub fn oldest(&self) -> Result<u64> {
         Ok(self.segments()?.first().map_or(0, |segment| segment.first.saturating_sub(1)))
