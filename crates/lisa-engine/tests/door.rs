@@ -483,6 +483,28 @@ fn a_server_that_somebody_told_to_end_and_that_a_client_keeps_does_not_keep_anot
     client.wait().unwrap();
 }
 
+#[test]
+fn doctor_names_a_server_that_only_a_client_keeps_and_cleanup_ends_it() {
+    let lab = Lab::new();
+    lab.run("bystander", &["sleep", "60"]);
+    let server = lab.server_pid().unwrap();
+    let mut client = client_that_keeps_the_server(&lab);
+    let kill = ["-S", lab.socket().to_str().unwrap(), "kill-server"].map(str::to_owned);
+    std::process::Command::new("tmux").args(kill).status().unwrap();
+    assert!(until(SHORT, || lab.tmux().lingering().is_some()), "this tmux lets the client go");
+    let check = lab.engine().doctor().checks.into_iter().find(|check| check.name == "tmux server").unwrap();
+    assert!(!check.ok && check.detail.contains(&server.to_string()), "{check:?}");
+    assert!(check.fix.unwrap().contains("cleanup"));
+    let removed = lab.engine().cleanup().unwrap().removed;
+    assert!(
+        removed.iter().any(|thing| thing.kind == "server" && thing.name == server.to_string()),
+        "{removed:?}"
+    );
+    assert!(until(SHORT, || process::start_time(server).is_none()));
+    assert!(lab.engine().doctor().checks.iter().all(|check| check.name != "tmux server" || check.ok));
+    client.wait().unwrap();
+}
+
 /// tmux up to 3.3a tells a program that has ended that nobody looks at it any more, and dies of it.
 #[test]
 fn ending_a_session_that_somebody_looks_at_leaves_the_server_alive_even_if_its_program_was_killed() {

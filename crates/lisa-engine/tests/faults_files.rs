@@ -337,3 +337,53 @@ fn a_session_that_ended_longer_ago_than_sessions_are_kept_is_removed_however_few
     engine.spawn(&command("new", &["sleep", "600"])).unwrap();
     assert_eq!(engine.names().unwrap(), ["alive", "new", "old-00000", "old-00002"]);
 }
+
+#[test]
+fn a_payload_of_21_mb_leaves_a_short_line_and_the_agent_is_not_held_up() {
+    let lab = Lab::new();
+    lab.engine().spawn(&demo(&lab, "big", None)).unwrap();
+    wait_for(&lab.engine(), "big", "ready");
+    let directory = lab.config.state_dir.join("sessions/big");
+    let before = std::fs::metadata(directory.join("hooks.jsonl")).unwrap().len();
+    let payload =
+        serde_json::json!({ "hook_event_name": "PostToolUse", "output": "x\u{1b}[31m".repeat(3 << 20) });
+    let mut hook = std::process::Command::new(&common::helper()[0])
+        .args(["hook".as_ref(), directory.as_os_str()])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut hook.stdin.take().unwrap(), payload.to_string().as_bytes()).unwrap();
+    assert!(hook.wait().unwrap().success());
+    let added = std::fs::metadata(directory.join("hooks.jsonl")).unwrap().len() - before;
+    assert!((1..50_000).contains(&added), "{added} bytes");
+    assert_eq!(status(&lab.engine(), "big").state, StateName::Ready);
+}
+
+#[test]
+fn a_journal_that_drops_its_oldest_part_tells_nothing_again_and_a_sessions_own_list_stays_short() {
+    let lab = Lab::with(&[("LISA_EVENTS_MAX_LINES", "100")]);
+    let engine = lab.engine();
+    engine.spawn(&demo(&lab, "talks", None)).unwrap();
+    engine.spawn(&command("silent", &["sleep", "600"])).unwrap();
+    for round in 0..60 {
+        let turn = send(&engine, "talks", &format!("!say {round}")).receipt.turn;
+        let over = WaitRequest {
+            sessions: vec!["talks".into()],
+            turn,
+            timeout_s: Some(20.0),
+            ..WaitRequest::default()
+        };
+        assert!(!wait(&engine, &over).timed_out, "round {round}");
+    }
+    // Everything that was told of this one has been dropped.
+    assert_eq!(kill(&lab, "silent").done, "killed");
+    let events = check::journal(&lab);
+    assert!(events.len() <= 130, "{} events", events.len());
+    let cursors: Vec<u64> = events.iter().map(|(_, event)| event.cursor).collect();
+    assert!(cursors.windows(2).all(|two| two[1] == two[0] + 1), "{cursors:?}");
+    let ids: std::collections::BTreeSet<&String> = events.iter().map(|(id, _)| id).collect();
+    assert_eq!(ids.len(), events.len());
+    let of_silent: Vec<EventKind> =
+        events.iter().filter(|(_, event)| event.session == "silent").map(|(_, event)| event.event).collect();
+    assert_eq!(of_silent, [EventKind::Killed]);
+}

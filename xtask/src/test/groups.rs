@@ -100,7 +100,7 @@ pub(super) const GROUPS: &[Group] = &[
     },
     Group {
         name: "faults",
-        what: "full disks, torn files, kills and other people's keys lose and double nothing",
+        what: "full disks, torn files, kills, malformed messages and other people's keys lose and double nothing",
         needs: &["tmux"],
         programs: ENGINE,
         work: Work::Files,
@@ -201,7 +201,7 @@ pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
 fn group_of(package: &str, name: &str) -> &'static str {
     match package {
         _ if name.starts_with("fuzz_corpus") => return "fuzz",
-        "crates/lisa-engine" if name.starts_with("faults_") => return "faults",
+        _ if name.starts_with("faults_") => return "faults",
         "crates/lisa-engine" | "bench" | "dev" | "tests/support" | "xtask" => return "engine",
         "crates/lisa-mcp" if name == "conformance" => return "conformance",
         "crates/lisa-mcp" => return "mcp",
@@ -240,6 +240,7 @@ mod tests {
         assert_eq!(group_of("crates/lisa-mcp", "conformance"), "conformance");
         assert_eq!(group_of("crates/lisa-engine", "fuzz_corpus"), "fuzz");
         assert_eq!(group_of("crates/lisa-engine", "faults_ends"), "faults");
+        assert_eq!(group_of("crates/lisa-mcp", "faults_limits"), "faults");
         assert_eq!(group_of("tests", "conformance"), "conformance");
         assert_eq!(group_of("tests", "nu_pipelines"), "nu");
         assert_eq!(group_of("tests", "number"), "agents");

@@ -36,7 +36,7 @@ use crate::{
     config::{Environment, Socket},
     error::{Error, Kind, Result},
 };
-use pane::PaneRow;
+use pane::{AgentPane, PaneRow};
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -130,6 +130,13 @@ impl Tmux {
             }
         }
         Ok(found)
+    }
+
+    /// The panes of agents, by what identifies them. Empty if no server is running.
+    pub fn agent_panes(&self) -> Result<Vec<AgentPane>> {
+        let list = Cmd::new("list-panes").args(["-a", "-F"]).arg(pane::agent_format());
+        let Some(replies) = self.call(std::slice::from_ref(&list))? else { return Ok(Vec::new()) };
+        Ok(pane::parse_agents(&listed(&list, replies)?))
     }
 
     /// The ids of all panes, each with whether it had output since that second or its program has ended. The server

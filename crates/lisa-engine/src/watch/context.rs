@@ -152,8 +152,7 @@ impl Context {
         if names.len() <= keep {
             return Ok(Kept { names, older: Vec::new() });
         }
-        let live =
-            self.tmux().panes(false)?.into_iter().filter(|row| !row.run_id.is_empty()).map(|row| row.session);
+        let live = self.tmux().agent_panes()?.into_iter().map(|pane| pane.session);
         store.kept(&live.collect(), keep)
     }
 

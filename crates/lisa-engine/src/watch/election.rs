@@ -10,6 +10,7 @@
 //! believe they are the observer cost time and nothing else: each change of a session is made under that session's
 //! lock and checked against what is already written.
 
+use super::is_closed_within;
 use crate::{
     disk,
     error::{Error, Result},
@@ -263,10 +264,9 @@ impl Term {
             if progress.elapsed() < STUCK {
                 self.beat();
             }
-            let mut fds = [PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN)];
-            match poll(&mut fds, BEAT.try_into().ok().as_ref()) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return,
+            match is_closed_within(over, BEAT) {
+                Ok(false) => {}
+                Ok(true) => return,
                 Err(error) => return tracing::error!(%error, "the heartbeat stops: could not wait"),
             }
         }
@@ -359,7 +359,10 @@ mod tests {
     #[test]
     fn an_observer_whose_look_takes_long_is_left_alone_and_a_candidate_that_is_stopped_goes() {
         let busy = |ago: u64| {
-            move |term: &Term| *term.progress.lock().unwrap() = Instant::now() - Duration::from_secs(ago)
+            move |term: &Term| {
+                let then = Instant::now().checked_sub(Duration::from_secs(ago)).unwrap();
+                *term.progress.lock().unwrap() = then;
+            }
         };
         assert!(!is_deposed(busy(0)));
         assert!(!is_deposed(busy(10)), "one look may wait for tmux for 10 s");

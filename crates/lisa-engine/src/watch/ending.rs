@@ -65,7 +65,7 @@ impl Context {
         if candidates.peek().is_none() {
             return Ok(0);
         }
-        let panes: HashSet<String> = self.tmux().panes(false)?.into_iter().map(|row| row.run_id).collect();
+        let panes: HashSet<String> = self.tmux().agent_panes()?.into_iter().map(|pane| pane.run_id).collect();
         let mut removed = 0;
         for name in candidates {
             if removed == most {

@@ -99,10 +99,10 @@ impl Context {
         if wanted.peek().is_none() {
             return Ok(());
         }
-        let panes = self.tmux().panes(false)?;
+        let panes = self.tmux().agent_panes()?;
         for (_, meta) in wanted {
-            let pane = panes.iter().find(|row| row.run_id == meta.run_id);
-            meta.pane_id = pane.map(|row| row.pane_id.clone());
+            let pane = panes.iter().find(|pane| pane.run_id == meta.run_id);
+            meta.pane_id = pane.map(|pane| pane.pane_id.clone());
         }
         Ok(())
     }

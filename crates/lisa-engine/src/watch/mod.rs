@@ -46,18 +46,23 @@ use crate::error::{Error, Result};
 use election::{Election, Term};
 use observer::Observer;
 use parking::{WaitMailbox, WaitThread};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::{
     io::{PipeReader, PipeWriter},
+    os::fd::AsFd,
     panic::AssertUnwindSafe,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use table::Want;
 pub(crate) use table::{Table, Wanted};
 use wake::Bell;
 
+/// How often the observer's process removes sessions that ended long ago, and how many at a time.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
+const CLEANUP_BATCH: usize = 50;
 /// How long a process that couldn't become the observer pauses before it retries.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -191,12 +196,45 @@ impl Candidate {
             if let Err(error) = answering {
                 tracing::warn!(%error, "could not serve the observer's socket");
             }
+            let removing = spawn("lisa-cleanup").spawn_scoped(scope, || self.remove_old_sessions(&over));
+            if let Err(error) = removing {
+                tracing::warn!(%error, "sessions that ended long ago are not removed");
+            }
             contain(|| Observer::new(&self.context, &self.bell, &self.table).map(|it| it.run(term)))
         });
         // From here on, callers look for themselves.
         self.table.clear();
         self.bell.abandon();
         served
+    }
+}
+
+impl Candidate {
+    /// Removes sessions that ended longer ago than they are kept, until `over` is closed. Has its own thread: tmux takes
+    /// a while to list a thousand panes.
+    fn remove_old_sessions(&self, over: &PipeReader) {
+        while let Ok(false) = is_closed_within(over, CLEANUP_INTERVAL) {
+            match self.context.remove_old(CLEANUP_BATCH) {
+                Ok(0) => {}
+                Ok(removed) => tracing::info!(removed, "removed sessions that ended long ago"),
+                Err(error) => tracing::warn!(%error, "could not remove sessions that ended long ago"),
+            }
+        }
+    }
+}
+
+/// Waits until the other end of a pipe is closed; returns whether that happened in time.
+fn is_closed_within(pipe: &PipeReader, limit: Duration) -> std::io::Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut fds = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
+        match poll(&mut fds, left.try_into().ok().as_ref()) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

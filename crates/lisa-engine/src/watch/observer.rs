@@ -38,9 +38,6 @@ const LOOK_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Interval of the sweep over all panes, plus the time per pane.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 const SWEEP_PER_PANE: Duration = Duration::from_millis(10);
-/// How often to remove sessions that ended long ago, and how many at a time.
-const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
-const CLEANUP_BATCH: usize = 50;
 /// The key of the tmux server itself; sessions have other keys.
 const SERVER: u64 = 0;
 
@@ -58,8 +55,6 @@ pub(super) struct Observer<'a> {
     unseen: VecDeque<String>,
     next_sweep: Instant,
     swept_at: i64,
-    /// When to remove sessions that ended long ago next.
-    next_cleanup: Instant,
     scan: Duration,
     /// The tmux server whose end is watched.
     server: Option<u32>,
@@ -88,7 +83,6 @@ impl<'a> Observer<'a> {
             unseen: VecDeque::new(),
             next_sweep: Instant::now() + SWEEP_INTERVAL,
             swept_at: 0,
-            next_cleanup: Instant::now() + CLEANUP_INTERVAL,
             scan: context.config.process_scan_interval,
             server: None,
         })
@@ -114,21 +108,7 @@ impl<'a> Observer<'a> {
                 return;
             }
             let due = self.due(woken);
-            self.remove_old_sessions();
             self.look_at(due, term);
-        }
-    }
-
-    /// Removes some of the sessions that ended longer ago than they are kept.
-    fn remove_old_sessions(&mut self) {
-        if self.next_cleanup > Instant::now() {
-            return;
-        }
-        self.next_cleanup = Instant::now() + CLEANUP_INTERVAL;
-        match self.context.remove_old(CLEANUP_BATCH) {
-            Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "removed sessions that ended long ago"),
-            Err(error) => tracing::warn!(%error, "could not remove sessions that ended long ago"),
         }
     }
 

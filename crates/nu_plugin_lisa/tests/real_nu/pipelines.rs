@@ -138,6 +138,24 @@ fn crashed_sessions_are_resumed() {
 }
 
 #[test]
+fn all_sessions_of_a_tmux_server_that_died_are_resumed_by_one_pipeline() {
+    let sandbox = needs!(Sandbox::with_sessions());
+    sandbox.value("lisa session answer fix-login --choice allow_once | get 0.effect");
+    sandbox.value("lisa session monitor fix-login docs --until ready --all --timeout 30sec | get name");
+    sandbox.kill_server();
+    let lost = sandbox.value("lisa session list | where reason == server_died | get name | sort");
+    assert_eq!(lost, json!(["docs", "fix-login"]));
+    let resumed = sandbox.value(
+        "lisa session list | where reason == server_died | lisa session resume --wait 20sec | select name done | sort-by name",
+    );
+    assert_eq!(
+        resumed,
+        json!([{"name": "docs", "done": "resumed"}, {"name": "fix-login", "done": "resumed"}])
+    );
+    assert_eq!(sandbox.value("lisa session list --status crashed"), json!([]));
+}
+
+#[test]
 fn a_prompt_is_piped_in() {
     demo_agent();
     let sandbox = needs!(Sandbox::new());

@@ -80,6 +80,17 @@ impl Sandbox {
         self.dir.path().join("tmux")
     }
 
+    /// Kills the sandbox's tmux server as a crash would.
+    pub(crate) fn kill_server(&self) {
+        let ask = ["display-message", "-p", "#{pid}"];
+        let said = Command::new("tmux").arg("-S").arg(self.socket()).args(ask).output().unwrap();
+        let pid = String::from_utf8(said.stdout).unwrap().trim().to_owned();
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success(), "no server: {pid:?}");
+        while Path::new("/proc").join(&pid).exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     /// The environment of everything that runs on this sandbox.
     pub(crate) fn env(&self) -> Vec<(OsString, OsString)> {
         // The demo agent is built beside the plugin.
