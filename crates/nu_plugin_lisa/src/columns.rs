@@ -30,8 +30,8 @@ pub(crate) enum Kind {
     Int,
     Float,
     Bool,
-    /// A flag that the API leaves out where it is set.
-    UsuallySet,
+    /// A flag that the API leaves out where it has this value.
+    Flag(bool),
     /// A timestamp.
     Date,
     /// A number of these milliseconds.
@@ -77,7 +77,7 @@ impl Kind {
             Self::Texts => Type::list(Type::String),
             Self::Int => Type::Int,
             Self::Float => Type::Float,
-            Self::Bool | Self::UsuallySet => Type::Bool,
+            Self::Bool | Self::Flag(_) => Type::Bool,
             Self::Date => Type::Date,
             Self::Duration(_) | Self::Idle => Type::Duration,
             Self::Size => Type::Filesize,
@@ -132,7 +132,7 @@ const fn plain(name: &'static str, columns: Columns) -> Column {
 }
 
 const fn recorded() -> Column {
-    Column::new("recorded", Kind::UsuallySet)
+    Column::new("recorded", Kind::Flag(true))
 }
 
 const fn rows(name: &'static str, columns: Columns) -> Column {
@@ -236,7 +236,7 @@ pub(crate) const PROMPT: Columns = &[
     bool("multi"),
     bool("free_text"),
     bool("truncated"),
-    bool("disagrees"),
+    Column::new("disagrees", Kind::Flag(false)),
     nested("step", &[int("number"), int("of")]),
 ];
 

@@ -162,9 +162,7 @@ fn cell(fields: &Map<String, Json>, column: &Column, span: Span) -> Value {
             let rows = value.as_array().map(Vec::as_slice).unwrap_or_default();
             table(rows, columns, span)
         }
-        Kind::Text | Kind::Texts | Kind::Int | Kind::Float | Kind::Bool | Kind::UsuallySet => {
-            any(value, span)
-        }
+        Kind::Text | Kind::Texts | Kind::Int | Kind::Float | Kind::Bool | Kind::Flag(_) => any(value, span),
         Kind::Nested | Kind::Any => any(value, span),
     }
 }
@@ -172,7 +170,7 @@ fn cell(fields: &Map<String, Json>, column: &Column, span: Span) -> Value {
 /// What a column shows where the API leaves its field out.
 fn missing(kind: Kind, span: Span) -> Value {
     match kind {
-        Kind::UsuallySet => Value::bool(true, span),
+        Kind::Flag(usual) => Value::bool(usual, span),
         Kind::Texts | Kind::Table(_) | Kind::Nested => Value::list(Vec::new(), span),
         _ => Value::nothing(span),
     }

@@ -23,7 +23,11 @@ use crate::{
     },
 };
 use serde_json::Value;
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// A verdict, with everything that it is based on.
 #[derive(Debug, Clone)]
@@ -112,10 +116,16 @@ fn judge_in(
         turn_began: record.turn.as_ref().map(|turn| turn.began),
         prompt_sent_at: record.prompt_sent_at(),
     };
+    let began = Instant::now();
     let mut look = observe::gather(session, profile, known, moment);
+    let observed = Instant::now();
     look.observation.lock_wait_ms = millis(change.waited());
     look.observation.state_error = change.trouble().map(str::to_owned);
     let mut outcome = step(profile, std::mem::take(&mut change.record.memory), &look.observation);
+    if let Some(verdict) = before.memory.verdict.clone().filter(|_| is_being_ended(&change.record)) {
+        keep_until_ended(&mut outcome, verdict);
+    }
+    let judged = Instant::now();
     let stale = outcome.stale;
     if !stale {
         outcome.memory.offsets.extend(look.offsets);
@@ -145,7 +155,33 @@ fn judge_in(
             Record::clone(&before)
         }
     };
+    tracing::debug!(
+        session = session.meta.name,
+        stale,
+        waited_ms = look.observation.lock_wait_ms,
+        observe_us = observed.duration_since(began).as_micros(),
+        classify_us = judged.duration_since(observed).as_micros(),
+        write_us = judged.elapsed().as_micros(),
+        "judged a session"
+    );
     Judged { outcome, observation: look.observation, record, files: look.files, gone, unwritten }
+}
+
+/// Whether somebody is ending the session right now.
+fn is_being_ended(record: &Record) -> bool {
+    record
+        .intent
+        .as_ref()
+        .is_some_and(|intent| intent.kind == EventKind::Killed && intent.by.is_some_and(|by| by.alive()))
+}
+
+/// An agent that is told to exit takes down its screen, its title and its files one after the other. What that looks
+/// like meanwhile says nothing about its work, so the verdict from before stays until it has ended.
+fn keep_until_ended(outcome: &mut Outcome, before: Verdict) {
+    if !matches!(outcome.verdict.state, State::Exited { .. }) {
+        outcome.memory.verdict = Some(before.clone());
+        outcome.verdict = before;
+    }
 }
 
 /// The verdict on a session that somebody is starting.
@@ -305,7 +341,8 @@ fn note_turn(change: &mut Change<'_>, name: &str, now: &Verdict, at: At) {
     };
     match over {
         None => {
-            if record.open_turn().is_none() {
+            // That a process is alive is no sign of a turn.
+            if record.open_turn().is_none() && now.confidence != Confidence::Guess {
                 record.begin_turn(name, at);
             }
             if let Some(turn) = &mut record.turn {
