@@ -1,5 +1,8 @@
 //! Lisa's engine: runs AI coding agents in tmux, knows what each is doing and why it thinks so, and drives them.
 
+#[cfg(test)]
+extern crate self as lisa_engine;
+
 pub mod api;
 pub mod classify;
 pub mod config;

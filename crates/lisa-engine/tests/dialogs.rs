@@ -82,19 +82,19 @@ fn painted(dialog: &Dialog) -> String {
 /// Tries every way to send text; says what went wrong.
 fn try_to_send(lab: &Lab, engine: &Engine, number: usize, dialog: &Dialog) -> Result<(), String> {
     let name = format!("d-{number}");
-    let folder = lab.path().join(&name);
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("screen"), painted(dialog)).unwrap();
+    let directory = lab.path().join(&name);
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("screen"), painted(dialog)).unwrap();
     let spawn = SpawnRequest {
         agent: dialog.agent.clone(),
         name: Some(name.clone()),
         size: Some(Size { columns: dialog.pane.size.0, rows: dialog.pane.size.1 }),
-        env: [("STAND_IN".to_owned(), folder.display().to_string())].into(),
+        env: [("STAND_IN".to_owned(), directory.display().to_string())].into(),
         ..SpawnRequest::default()
     };
     engine.spawn(&spawn).map_err(|error| error.to_string())?;
     let status = || engine.status(&SessionRequest { session: name.clone() }).unwrap();
-    if !until(Duration::from_secs(8), || status().prompt.is_some() && folder.join("typed").exists()) {
+    if !until(Duration::from_secs(8), || status().prompt.is_some() && directory.join("typed").exists()) {
         let session = status();
         return Err(format!("is not seen as a dialog but as {} ({})", session.state, session.reason));
     }
@@ -113,7 +113,7 @@ fn try_to_send(lab: &Lab, engine: &Engine, number: usize, dialog: &Dialog) -> Re
     if engine.send(&keys).map_err(|error| error.to_string())?.receipt.refusal != Some(Refusal::PromptOpen) {
         return Err("a key was not refused".to_owned());
     }
-    let typed = std::fs::read(folder.join("typed")).unwrap();
+    let typed = std::fs::read(directory.join("typed")).unwrap();
     if !typed.is_empty() {
         return Err(format!("got {:?}", String::from_utf8_lossy(&typed)));
     }

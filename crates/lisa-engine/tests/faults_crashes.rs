@@ -127,14 +127,14 @@ fn what_others_wrote_is_read_past_a_torn_line() {
     let lab = Lab::new();
     let engine = lab.engine();
     engine.spawn(&command("torn", &["sleep", "600"])).unwrap();
-    let folder = lab.config.state_dir.join("sessions/torn");
-    std::fs::write(folder.join("state.json"), "{\"memory\":").unwrap();
-    std::fs::write(folder.join("hooks.jsonl"), "{\"at\":1,\"payl").unwrap();
-    std::fs::write(folder.join("done"), "garbage").unwrap();
+    let directory = lab.config.state_dir.join("sessions/torn");
+    std::fs::write(directory.join("state.json"), "{\"memory\":").unwrap();
+    std::fs::write(directory.join("hooks.jsonl"), "{\"at\":1,\"payl").unwrap();
+    std::fs::write(directory.join("done"), "garbage").unwrap();
     let session = engine.status(&SessionRequest { session: "torn".into() }).unwrap();
     let signals = session.signals.unwrap();
     assert!(signals["state_read_error"].as_str().unwrap().contains("malformed"), "{signals:?}");
     assert!(signals["done_file_read_error"].is_string(), "{signals:?}");
     assert_ne!(session.state, StateName::Exited, "a torn done file ends nothing");
-    assert!(Path::new(&folder).join("state.json").metadata().unwrap().len() > 50, "the look repairs it");
+    assert!(Path::new(&directory).join("state.json").metadata().unwrap().len() > 50, "the look repairs it");
 }

@@ -42,7 +42,7 @@ fn status(engine: &Engine, session: &str) -> Session {
     engine.status(&by_name(session)).unwrap()
 }
 
-/// Nothing of a session that was not started: no folder, no tmux session.
+/// Nothing of a session that was not started: no directory, no tmux session.
 fn nothing_left(lab: &Lab) {
     assert_eq!(entries(&lab.config.state_dir.join("sessions")), Vec::<String>::new());
     assert!(lab.tmux().panes(false).unwrap().is_empty());
@@ -299,7 +299,7 @@ fn dangerous_flags_come_in_only_by_name() {
 }
 
 #[test]
-fn a_state_folder_that_is_not_ours_alone_is_refused() {
+fn a_state_directory_that_is_not_ours_alone_is_refused() {
     let lab = Lab::new();
     let real = lab.path().join("real");
     std::fs::create_dir(&real).unwrap();
@@ -492,17 +492,17 @@ fn what_is_kept_is_private_and_holds_no_secret() {
     assert!(until(SHORT, || status(&engine, "kept").state == StateName::Ready));
     assert!(until(SHORT, || status(&engine, "run").state == StateName::Exited));
     assert_eq!(status(&engine, "run").exit.unwrap().code, Some(0), "it had both");
-    let mut folders = vec![lab.config.state_dir.clone()];
+    let mut directories = vec![lab.config.state_dir.clone()];
     let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700, "{}", folder.display());
-        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+    while let Some(directory) = directories.pop() {
+        assert_eq!(std::fs::metadata(&directory).unwrap().mode() & 0o777, 0o700, "{}", directory.display());
+        for entry in std::fs::read_dir(&directory).unwrap().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
                 continue;
             }
-            // The agent's own files are as it makes them; the folder keeps them private.
+            // The agent's own files are as it makes them; the directory keeps them private.
             if !["native.json", "transcript.jsonl"].contains(&entry.file_name().to_str().unwrap()) {
                 assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{}", path.display());
             }

@@ -79,14 +79,14 @@ fn a_stored_memory_without_some_fields_still_reads() {
     assert!(memory.up && memory.verdict.is_none());
 }
 
-fn folder(text: &str) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().expect("a folder");
+fn directory(text: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("mine.toml"), text).expect("a profile is written");
     dir
 }
 
 fn fault(text: &str) -> String {
-    let dir = folder(text);
+    let dir = directory(text);
     let error = profiles::load(dir.path()).expect_err("the profile is refused");
     error.to_string().replace(&dir.path().display().to_string(), "DIR")
 }
@@ -123,7 +123,7 @@ fn patterns_that_match_nothing_or_grow_without_bound_are_refused() {
 
 #[test]
 fn a_profile_of_the_user_wins_over_one_that_ships() {
-    let dir = folder("id = \"codex\"\ntitle = \"My own Codex\"\n");
+    let dir = directory("id = \"codex\"\ntitle = \"My own Codex\"\n");
     let profiles = profiles::load(dir.path()).expect("it loads");
     assert_eq!(profiles.get("codex").map(|profile| profile.title.clone()).as_deref(), Some("My own Codex"));
     assert!(profiles.get("claude").is_some());

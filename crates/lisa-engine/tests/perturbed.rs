@@ -262,13 +262,13 @@ fn judge(
 #[test]
 fn verdicts_hold_where_something_is_amiss() {
     let profiles = Profiles::shipped();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings");
     let read = |path: std::path::PathBuf| {
         let file = std::fs::File::open(&path).expect("a recording");
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         (name, Timeline::read(file).expect("a timeline"))
     };
-    let timelines: Vec<(String, Timeline)> = accuracy::recordings(&folder).into_iter().map(read).collect();
+    let timelines: Vec<(String, Timeline)> = accuracy::recordings(&directory).into_iter().map(read).collect();
     assert!(timelines.len() > 100, "the recordings are gone");
     let next = Mutex::new(PERTURBED.iter());
     let found = Mutex::new(Vec::new());

@@ -48,14 +48,14 @@ fn score_all() -> Vec<(String, String, Score)> {
                     let (timeline, score) = accuracy::score_file(&profiles, &path)
                         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                     assert!(timeline.skipped.is_empty(), "{}: {:?}", path.display(), timeline.skipped);
-                    let folder = path
+                    let directory = path
                         .parent()
                         .and_then(Path::file_name)
-                        .expect("a folder")
+                        .expect("a directory")
                         .to_string_lossy()
                         .into_owned();
                     let file = path.file_name().expect("a name").to_string_lossy().replace(".jsonl.gz", "");
-                    scored.lock().expect("a lock").push((folder, file, score));
+                    scored.lock().expect("a lock").push((directory, file, score));
                 }
             });
         }
@@ -87,8 +87,8 @@ fn recordings_are_judged_as_they_were_and_the_published_figures_are_current() {
     let mut by_version: BTreeMap<String, Totals> = BTreeMap::new();
     let mut all = Totals::default();
     let mut faults = Vec::new();
-    for (folder, file, score) in score_all() {
-        let name = format!("{folder}/{file}");
+    for (directory, file, score) in score_all() {
+        let name = format!("{directory}/{file}");
         let allowed = known.remove(&name).unwrap_or(0);
         let missed = score.frames - score.state;
         if missed != allowed {
@@ -100,7 +100,7 @@ fn recordings_are_judged_as_they_were_and_the_published_figures_are_current() {
                 score.wrong
             ));
         }
-        by_version.entry(folder.replacen('-', " ", 1)).or_default().add(score.clone());
+        by_version.entry(directory.replacen('-', " ", 1)).or_default().add(score.clone());
         all.add(score);
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -112,7 +112,7 @@ fn recordings_are_judged_as_they_were_and_the_published_figures_are_current() {
     let page = accuracy::page(&by_version);
     let path = root().join("docs/accuracy.md");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::create_dir_all(root().join("docs")).expect("a folder for documents");
+        std::fs::create_dir_all(root().join("docs")).expect("a directory for documents");
         std::fs::write(&path, &page).expect("the page is written");
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();

@@ -12,7 +12,7 @@ use std::{
 
 /// One file of the workspace.
 pub(super) struct Source {
-    /// Its path below the workspace's folder, with `/`.
+    /// Its path below the workspace's directory, with `/`.
     pub(super) path: String,
     pub(super) text: String,
 }

@@ -16,6 +16,8 @@ pub mod resolve;
 pub mod rules;
 pub mod screen;
 pub mod sensors;
+#[cfg(test)]
+mod testing;
 pub mod text;
 
 pub use resolve::{Outcome, Verdict, step};

@@ -55,7 +55,7 @@ pub(crate) fn pane(title: &str) -> Pane {
         dead: false,
         exit_status: None,
         exit_signal: None,
-        command: "claude".to_owned(),
+        command: "agent".to_owned(),
         pid: 100,
         cursor: (2, 0),
         cursor_visible: false,

@@ -202,7 +202,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_symlink_in_place_of_the_folder_is_refused() {
+    fn a_symlink_in_place_of_the_directory_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (real, link) = (dir.path().join("real"), dir.path().join("link"));
         fs::create_dir(&real).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_can_enter_is_refused_and_a_new_one_is_private() {
+    fn a_directory_that_others_can_enter_is_refused_and_a_new_one_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();

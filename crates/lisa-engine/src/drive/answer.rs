@@ -103,9 +103,11 @@ impl Driver<'_> {
             note
         };
         let wanted: Vec<String> = choices.iter().cloned().chain(text.map(str::to_owned)).collect();
+        tracing::debug!(prompt = prompt.id, ?wanted, "answering");
         self.record_intent(&snapshot, EventKind::Answer, note(&wanted))?;
         let mut chosen = Chosen { words: Vec::new(), effect: None };
         if let Err(error) = self.answer_pages(&prompt, choices, text, &mut chosen) {
+            tracing::debug!(prompt = prompt.id, %error, typed = self.has_typed(), "not answered");
             match self.has_typed() {
                 // Keys were pressed, so something may have been answered: record it in any case.
                 true => {

@@ -56,6 +56,7 @@ pub(crate) fn interrupt(context: &Context, cancel: &Cancel, request: &SessionReq
             (judged.outcome.verdict.state.name() != StateName::Working).then_some(())
         })?;
         done = if stopped.is_some() { "interrupted" } else { "not_confirmed" };
+        tracing::debug!(done, "pressed the interrupt key");
         if stopped.is_none() {
             driver.withdraw(&snapshot, |record| stopping(record, false));
         }

@@ -128,6 +128,7 @@ impl Driver<'_> {
         }
         for _ in 0..GUARD_RETRIES {
             let (gate, snapshot, judged) = self.watch(limit, decided)?;
+            tracing::debug!(?gate, state = %judged.outcome.verdict.state.name(), "the gate before a prompt");
             let queued = match gate {
                 Some(Gate::Open) => false,
                 Some(Gate::OpenQueued) => true,
@@ -142,7 +143,7 @@ impl Driver<'_> {
             }
             match self.paste((&snapshot, &judged), &text)? {
                 Typed::Done(_) => return self.submit(&snapshot, &text, queued),
-                Typed::Moved => {}
+                Typed::Moved => tracing::debug!("the pane has changed since the look; nothing was pasted"),
                 Typed::Gone => return Ok(refused(Refusal::PaneDead)),
             }
         }
@@ -225,6 +226,7 @@ impl Driver<'_> {
             (Some(_), false) => Delivery::Submitted,
         };
         let sent = Sent { delivered, began, queued, bytes: text.len(), before };
+        tracing::debug!(%delivered, evidence, turn, "sent a prompt");
         let noted = self.note_sent(snapshot, sent, &mut turn);
         let recorded = noted.is_ok();
         let hint = match (delivered, ended, trouble.or(noted.err())) {
@@ -262,6 +264,7 @@ impl Driver<'_> {
     /// The receipt for text that was pasted and must not be submitted. If somebody is typing into the same box, the
     /// text is removed again and what they typed stays.
     fn not_submitted(&self, refusal: Refusal, text: &str) -> Result<Receipt> {
+        tracing::debug!(%refusal, "pasted, but not submitted");
         if refusal != Refusal::DraftPresent || !self.take_out(text)? {
             return Ok(left_in_box(refusal));
         }

@@ -1,4 +1,4 @@
-//! A private corner of the machine for one test: its own state folder, tmux server and environment.
+//! A private corner of the machine for one test: its own state directory, tmux server and environment.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
@@ -138,7 +138,7 @@ pub fn command(name: &str, argv: &[&str]) -> lisa_engine::api::SpawnRequest {
     }
 }
 
-/// Names of what is in a folder.
+/// Names of what is in a directory.
 pub fn entries(path: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
     let mut names: Vec<String> =

@@ -557,3 +557,6 @@ pub(crate) fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {
     };
     Exit { code, signal, kind }
 }
+
+#[cfg(test)]
+mod tests;

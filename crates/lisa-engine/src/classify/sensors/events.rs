@@ -109,3 +109,73 @@ fn working(fold: &Fold) -> Claim {
     };
     Claim::Working { activity, tool }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        api::words::Activity,
+        classify::{
+            evidence::{Claim, ClaimKind, Source},
+            sensors::testing::*,
+        },
+    };
+    use serde_json::json;
+
+    fn hook(name: &str) -> serde_json::Value {
+        json!({"hook_event_name": name, "session_id": "s", "tool_name": "Bash", "tool_use_id": "t"})
+    }
+
+    #[test]
+    fn a_turn_is_working_from_its_first_hook_to_its_last() {
+        let mut session = Session::new("claude");
+        assert_eq!(
+            claims(&session.look(&blank(1_000).hook(hook("SessionStart"))), Source::Hook),
+            [ClaimKind::Up]
+        );
+        let tool = session.look(&blank(2_000).hook(hook("UserPromptSubmit")).hook(hook("PreToolUse")));
+        let working = Claim::Working { activity: Activity::Tool, tool: Some("Bash".to_owned()) };
+        assert_eq!(from(&tool, Source::Hook)[0].claim, working);
+        assert_eq!(
+            (tool.signals.last_hook.as_deref(), tool.signals.last_hook_age_ms),
+            (Some("PreToolUse"), Some(0))
+        );
+        let over = session.look(&blank(3_000).hook(hook("PostToolUse")).hook(hook("Stop")));
+        assert_eq!(claims(&over, Source::Hook), [ClaimKind::TurnOver]);
+    }
+
+    #[test]
+    fn a_channel_that_cannot_be_read_says_why() {
+        let mut obs = blank(1_000);
+        obs.feeds.transcript.error = Some("permission denied".to_owned());
+        let outcome = Session::new("claude").look(&obs);
+        assert_eq!(claims(&outcome, Source::Transcript), [ClaimKind::Unreadable]);
+        assert_eq!(outcome.signals.transcript_error.as_deref(), Some("permission denied"));
+    }
+
+    #[test]
+    fn what_an_agent_said_does_not_count_once_its_pane_is_dead() {
+        let dead = blank(1_000).hook(hook("UserPromptSubmit")).pane(|pane| pane.dead = true);
+        assert_eq!(claims(&Session::new("claude").look(&dead), Source::Hook), []);
+    }
+
+    #[test]
+    fn a_turn_without_any_sign_of_life_for_a_minute_is_not_claimed_any_more() {
+        let mut session = Session::new("claude");
+        session.look(&blank(1_000).hook(hook("UserPromptSubmit")));
+        assert_eq!(claims(&session.look(&blank(60_000)), Source::Hook), [ClaimKind::Working]);
+        assert_eq!(claims(&session.look(&blank(62_000)), Source::Hook), []);
+    }
+
+    #[test]
+    fn an_agent_whose_subagents_go_on_is_working_after_its_turn() {
+        let mut session = Session::new("claude");
+        let subagent = |name: &str| json!({"hook_event_name": name, "session_id": "s", "agent_id": "a"});
+        let begun = blank(1_000).hook(hook("UserPromptSubmit")).hook(subagent("SubagentStart"));
+        session.look(&begun);
+        let over = session.look(&blank(2_000).hook(hook("Stop")));
+        let background = Claim::Working { activity: Activity::Background, tool: None };
+        assert_eq!(from(&over, Source::Hook)[0].claim, background);
+        session.look(&blank(3_000).hook(subagent("SubagentStop")));
+        assert_eq!(claims(&session.look(&blank(9_000)), Source::Hook), [ClaimKind::TurnOver]);
+    }
+}

@@ -52,3 +52,46 @@ fn covered(look: &Look<'_>, layout: &Layout<'_>) -> Option<Evidence> {
         look.standing(Source::Screen, Claim::Covered { prompt }, &quote)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::{
+        evidence::{Claim, ClaimKind, Source},
+        sensors::testing::*,
+    };
+
+    #[test]
+    fn an_input_box_is_shown_with_the_text_that_is_in_it() {
+        let empty = Session::new("claude").look(&blank(1_000).screen(&idle_screen()));
+        assert!(claims(&empty, Source::Screen).contains(&ClaimKind::InputShown));
+        assert_eq!((empty.signals.input_shown, empty.signals.draft), (true, None));
+        let typed = idle_screen().replace("❯\u{a0}\n", "❯\u{a0}half a thought\n");
+        let typed = Session::new("claude").look(&blank(1_000).screen(&typed));
+        let draft = Some("half a thought".to_owned());
+        let shown = Claim::InputShown { draft: draft.clone() };
+        assert!(from(&typed, Source::Screen).iter().any(|item| item.claim == shown));
+        assert_eq!(typed.signals.draft, draft);
+    }
+
+    #[test]
+    fn lines_without_a_box_are_plain_text_unless_a_program_has_the_whole_screen() {
+        let plain = blank(1_000).screen("one\ntwo\nthree\n");
+        let says = |obs| claims(&Session::new("claude").look(&obs), Source::Screen);
+        assert_eq!(says(plain.clone()), [ClaimKind::PlainText]);
+        assert_eq!(says(plain.pane(|pane| pane.alternate = true)), []);
+        assert_eq!(says(blank(1_000).screen("$ \n")), [], "too little to tell");
+    }
+
+    #[test]
+    fn a_box_that_was_there_and_is_gone_is_covered_but_not_in_a_mode_of_tmux() {
+        let covered = |in_mode: bool| {
+            let mut session = Session::new("claude");
+            session.look(&blank(1_000).screen(&idle_screen()));
+            let pager = blank(2_000).screen("a page of text\n:\n").pane(|pane| pane.in_mode = in_mode);
+            claims(&session.look(&pager), Source::Screen).contains(&ClaimKind::Covered)
+        };
+        assert!(covered(false) && !covered(true));
+        let never = Session::new("claude").look(&blank(1_000).screen("a page of text\n:\n"));
+        assert_eq!(claims(&never, Source::Screen), []);
+    }
+}

@@ -152,3 +152,24 @@ const fn nothing_to_show(_: &Look<'_>, _: &mut Signals) {}
 fn failure<T>(reading: &Reading<T>) -> Option<String> {
     reading.failure().map(str::to_owned)
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! What one source says in a look.
+
+    pub(crate) use crate::classify::testing::*;
+    use crate::classify::{
+        evidence::{ClaimKind, Evidence, Source},
+        resolve::Outcome,
+    };
+
+    /// The evidence of one source.
+    pub(crate) fn from(outcome: &Outcome, source: Source) -> Vec<&Evidence> {
+        outcome.evidence.iter().filter(|item| item.source == source).collect()
+    }
+
+    /// What one source claims.
+    pub(crate) fn claims(outcome: &Outcome, source: Source) -> Vec<ClaimKind> {
+        from(outcome, source).into_iter().map(|item| item.claim.kind()).collect()
+    }
+}

@@ -49,3 +49,47 @@ fn show(look: &Look<'_>, signals: &mut Signals) {
     signals.cursor_visible = Some(pane.cursor_visible);
     signals.in_mode = Some(pane.in_mode);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::{
+        evidence::{Claim, ClaimKind, Source},
+        observation::Reading,
+        sensors::testing::*,
+    };
+
+    #[test]
+    fn a_dead_pane_is_claimed_with_what_tmux_knows_of_its_end() {
+        for (code, signal, status) in [
+            (Some(0), None, "exited"),
+            (Some(7), None, "crashed"),
+            (None, Some(9), "crashed"),
+            (None, None, "exited"),
+        ] {
+            let dead = blank(1_000).pane(|pane| {
+                (pane.dead, pane.exit_status, pane.exit_signal) = (true, code, signal);
+            });
+            let outcome = Session::new("claude").look(&dead);
+            assert_eq!(from(&outcome, Source::Pane)[0].claim, Claim::PaneDead { code, signal });
+            assert_eq!(outcome.signals.pane_status.as_deref(), Some(status));
+        }
+        let alive = Session::new("claude").look(&blank(1_000));
+        assert_eq!(
+            (claims(&alive, Source::Pane), alive.signals.pane_status.as_deref()),
+            (vec![], Some("alive"))
+        );
+    }
+
+    #[test]
+    fn a_pane_that_is_gone_one_whose_server_died_and_one_that_cannot_be_read_are_three_things() {
+        let mut obs = blank(1_000);
+        obs.pane = Reading::Absent;
+        assert_eq!(claims(&Session::new("claude").look(&obs), Source::Pane), [ClaimKind::PaneDead]);
+        obs.server_died = true;
+        assert_eq!(claims(&Session::new("claude").look(&obs), Source::Pane), [ClaimKind::ServerDied]);
+        (obs.server_died, obs.pane) = (false, Reading::Unavailable { why: "no answer".to_owned() });
+        let unread = Session::new("claude").look(&obs);
+        assert_eq!(claims(&unread, Source::Pane), [ClaimKind::Unreadable]);
+        assert_eq!(unread.signals.tmux_read_error.as_deref(), Some("no answer"));
+    }
+}

@@ -53,3 +53,52 @@ fn idle(look: &Look<'_>) -> Option<Evidence> {
     let quote = shown.or_else(|| layout.last_command(screen)).or_else(|| layout.untouched_banner(screen))?;
     Some(look.standing(Source::Screen, Claim::Idle, quote.trim()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::{
+        evidence::{Claim, ClaimKind, Source},
+        observation::Reading,
+        sensors::testing::*,
+    };
+
+    fn says(screen: &str) -> Vec<ClaimKind> {
+        claims(&Session::new("claude").look(&blank(1_000).screen(screen)), Source::Screen)
+    }
+
+    #[test]
+    fn a_spinner_in_its_place_is_work_and_the_line_that_ends_a_turn_is_its_end() {
+        assert!(says(&working_screen()).contains(&ClaimKind::Working));
+        let idle = says(&idle_screen());
+        assert!(idle.contains(&ClaimKind::TurnOver) && !idle.contains(&ClaimKind::Working), "{idle:?}");
+    }
+
+    #[test]
+    fn an_error_that_ends_the_screen_is_a_failure_with_its_kind() {
+        let screen = conversation("❯ go\n  ⎿  API Error: 529 Overloaded", "? for shortcuts");
+        let outcome = Session::new("claude").look(&blank(1_000).screen(&screen));
+        let failed = from(&outcome, Source::Screen).into_iter().find_map(|item| match &item.claim {
+            Claim::Failed { failure } => Some(failure.kind.as_str()),
+            _ => None,
+        });
+        assert_eq!(failed, Some("overloaded"));
+    }
+
+    #[test]
+    fn a_screen_that_could_not_be_captured_is_unreadable_and_shows_no_age() {
+        let mut obs = blank(1_000);
+        obs.screen = Reading::Unavailable { why: "capture failed".to_owned() };
+        let outcome = Session::new("claude").look(&obs);
+        assert_eq!(claims(&outcome, Source::Screen), [ClaimKind::Unreadable]);
+        let signals = outcome.signals;
+        assert_eq!((signals.capture_error.as_deref(), signals.output_age_ms), (Some("capture failed"), None));
+    }
+
+    #[test]
+    fn the_age_of_the_output_counts_from_its_last_change() {
+        let mut session = Session::new("claude");
+        session.look(&blank(1_000).screen(&idle_screen()));
+        assert_eq!(session.look(&blank(4_000).screen(&idle_screen())).signals.output_age_ms, Some(3_000));
+        assert_eq!(session.look(&blank(5_000).screen(&working_screen())).signals.output_age_ms, Some(0));
+    }
+}

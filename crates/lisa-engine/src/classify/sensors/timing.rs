@@ -47,3 +47,52 @@ pub(crate) fn last_movement(look: &Look<'_>) -> At {
     let title = look.memory.title.changed_at;
     [window, screen, title, busy].into_iter().fold(look.obs.spawned_at, At::max).min(look.now())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::{
+        evidence::{ClaimKind, Source},
+        observation::{At, Reading},
+        sensors::testing::*,
+    };
+
+    fn says(session: &mut Session, at: i64) -> Vec<ClaimKind> {
+        claims(&session.look(&blank(at)), Source::Timing)
+    }
+
+    #[test]
+    fn a_session_is_young_for_a_minute_by_its_age_however_often_it_is_looked_at() {
+        let mut session = Session::new("claude");
+        for at in [1_000, 2_000, 59_999] {
+            assert!(says(&mut session, at).contains(&ClaimKind::Young), "{at}");
+        }
+        assert!(!says(&mut session, 60_000).contains(&ClaimKind::Young));
+    }
+
+    #[test]
+    fn what_has_not_moved_for_a_minute_stands_still_and_any_movement_counts() {
+        let mut session = Session::new("claude");
+        session.look(&blank(100_000).title("a").screen("one\n"));
+        let look = |at: i64| blank(at).title("a").screen("one\n");
+        let mut says = |obs| claims(&session.look(&obs), Source::Timing);
+        assert_eq!(says(look(105_000)), [ClaimKind::Moving]);
+        assert_eq!(says(look(130_000)), []);
+        assert_eq!(says(look(161_000)), [ClaimKind::Still]);
+        for moved in [
+            look(162_000).title("b"),
+            look(300_000).title("b").screen("two\n"),
+            look(500_000).title("b").screen("two\n").pane(|pane| pane.activity = At(499_000)),
+        ] {
+            assert_eq!(says(moved), [ClaimKind::Moving]);
+        }
+    }
+
+    #[test]
+    fn the_heartbeat_is_shown_with_its_age_or_why_it_could_not_be_read() {
+        let mut obs = blank(9_000);
+        obs.heartbeat = Reading::Seen(At(2_000));
+        assert_eq!(Session::new("claude").look(&obs).signals.heartbeat_age_ms, Some(7_000));
+        obs.heartbeat = Reading::Unavailable { why: "a pipe".to_owned() };
+        assert_eq!(Session::new("claude").look(&obs).signals.heartbeat_error.as_deref(), Some("a pipe"));
+    }
+}
