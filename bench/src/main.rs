@@ -36,7 +36,7 @@ enum Command {
     /// Score the recordings below a directory, and compare them with those in `tests/recordings`
     Record {
         /// The directory
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// Be a process that does nothing but watch, for the benches
     #[command(hide = true)]
@@ -66,7 +66,7 @@ fn run_command(command: Command) -> Result<()> {
     match command {
         Command::Bench(arguments) => benches::command(&context, &arguments),
         Command::Demo => demo::command(&context),
-        Command::Record { folder } => record::command(&context, &folder),
+        Command::Record { directory } => record::command(&context, &directory),
         Command::Watch { follow, helper } => benches::watch(follow, &helper),
     }
 }

@@ -22,8 +22,8 @@ use test_support::accuracy::{self, Score};
 const COMMITTED: &str = "tests/recordings";
 
 /// Prints the report.
-pub(crate) fn command(context: &Context, folder: &Path) -> Result<()> {
-    print!("{}", report(context, folder)?);
+pub(crate) fn command(context: &Context, directory: &Path) -> Result<()> {
+    print!("{}", report(context, directory)?);
     Ok(())
 }
 
@@ -54,16 +54,16 @@ fn verdicts(profiles: &Profiles, timeline: &Timeline) -> Verdicts {
 }
 
 /// The report: a row for each recording, and what is said in it that is not said in the one of the same name.
-fn report(context: &Context, folder: &Path) -> Result<String> {
+fn report(context: &Context, directory: &Path) -> Result<String> {
     let profiles = Profiles::shipped();
     let mut text = format!(
         "\n{:44} {:>6} {:>8} {:>8} {:>6} {:>7}  before\n",
         "recording", "frames", "status", "state", "false", "missed"
     );
     let (mut frames, mut right, mut news) = (0, 0, String::new());
-    let files = recordings::plain(folder);
+    let files = recordings::plain(directory);
     for path in &files {
-        let name = path.strip_prefix(folder).unwrap_or(path).with_extension("").display().to_string();
+        let name = path.strip_prefix(directory).unwrap_or(path).with_extension("").display().to_string();
         let (score, said) = scored(&profiles, path)?;
         let committed = context.root.join(COMMITTED).join(format!("{name}.jsonl.gz"));
         let before = committed.is_file().then(|| scored(&profiles, &committed)).transpose()?;
@@ -94,7 +94,7 @@ fn report(context: &Context, folder: &Path) -> Result<String> {
         text +=
             &format!("\nverdicts that the recordings of the same name in {COMMITTED} do not have:\n{news}");
     }
-    text += &format!("{}\n", context.short(folder));
+    text += &format!("{}\n", context.short(directory));
     Ok(text)
 }
 

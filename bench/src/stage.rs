@@ -29,11 +29,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// Builds the programs and makes the place.
     pub(crate) fn set(context: &Context, label: &str, programs: &Programs) -> Result<Self> {
-        let folder = build(context, programs)?;
+        let directory = build(context, programs)?;
         let scratch = Scratch::create(context, label)?;
-        let home = scratch.folder("h")?;
+        let home = scratch.directory("h")?;
         let helper = programs.helper.iter().enumerate().map(|(at, word)| match at {
-            0 => folder.join(word).display().to_string(),
+            0 => directory.join(word).display().to_string(),
             _ => (*word).to_owned(),
         });
         let caller =
@@ -61,7 +61,7 @@ impl Stage {
         self.scratch.path().join(below)
     }
 
-    /// A file in a session's own folder.
+    /// A file in a session's own directory.
     pub(crate) fn session_file(&self, session: &str, name: &str) -> PathBuf {
         self.file("l").join("sessions").join(session).join(name)
     }
@@ -90,7 +90,7 @@ fn environment(scratch: &Scratch, home: &Path) -> Environment {
     ])
 }
 
-/// Builds the programs, says what cargo is at, and gives back the folder they are in.
+/// Builds the programs, says what cargo is at, and gives back the directory they are in.
 fn build(context: &Context, programs: &Programs) -> Result<PathBuf> {
     let mut cargo = context.cargo();
     cargo.args(["build", "--bins"]);

@@ -79,7 +79,7 @@ impl BenchArguments {
 #[derive(Debug, Clone, Args)]
 pub struct RecordArguments {
     /// The directory for the recordings (default: `target/recordings`)
-    pub folder: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
     /// Which versions of the agents to record
     #[arg(long, value_enum, default_value_t)]
     pub agents: Release,

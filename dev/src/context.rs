@@ -18,7 +18,7 @@ use std::{
 
 /// Where things are, and whether to go on.
 pub struct Context {
-    /// The workspace's folder.
+    /// The workspace's directory.
     pub root: PathBuf,
     /// Cargo's build directory.
     pub target: PathBuf,
@@ -78,7 +78,7 @@ impl Context {
         if self.interrupted.load(Ordering::SeqCst) { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
-    /// Cargo in the workspace's folder, without what the cargo that runs this very program left in the environment.
+    /// Cargo in the workspace's directory, without what the cargo that runs this very program left in the environment.
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
@@ -97,7 +97,7 @@ impl Context {
         command
     }
 
-    /// A path as a person in the workspace's folder would write it.
+    /// A path as a person in the workspace's directory would write it.
     pub fn short<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }

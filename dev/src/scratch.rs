@@ -1,4 +1,4 @@
-//! Private folders in the build directory: removed with everything in them, and with every process that lives there.
+//! Private directories in the build directory: removed with everything in them, and with every process that lives there.
 
 mod leftovers;
 
@@ -14,54 +14,54 @@ use std::{
     process,
 };
 
-/// A socket's path may have 107 bytes. What is put below the folder needs the rest.
+/// A socket's path may have 107 bytes. What is put below the directory needs the rest.
 const LONGEST: usize = 64;
 
-/// A private folder. Dropping it ends what runs there and removes it.
+/// A private directory. Dropping it ends what runs there and removes it.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Scratch {
     /// Makes one; `label` is unique in this process.
     pub fn create(context: &Context, label: &str) -> Result<Self> {
         let own = runs(context).join(process::id().to_string()).join(label);
-        let folder = if own.as_os_str().len() <= LONGEST {
+        let directory = if own.as_os_str().len() <= LONGEST {
             own
         } else {
             PathBuf::from(format!("/tmp/lisa-xtask-{}/{label}", process::id()))
         };
-        let scratch = Self { folder };
-        scratch.folder("")?;
+        let scratch = Self { directory };
+        scratch.directory("")?;
         Ok(scratch)
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.folder
+        &self.directory
     }
 
-    /// A folder below it that nobody else can read, made if it is not there.
-    pub fn folder(&self, below: &str) -> Result<PathBuf> {
-        let path = self.folder.join(below);
+    /// A directory below it that nobody else can read, made if it is not there.
+    pub fn directory(&self, below: &str) -> Result<PathBuf> {
+        let path = self.directory.join(below);
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
         made.map(|()| path.clone()).map_err(|error| Failure::io("create", &path, &error))
     }
 
     /// Ends what was left running here, and names it.
     pub fn end_leftovers(&self) -> Vec<String> {
-        leftovers::end_all(&self.folder)
+        leftovers::end_all(&self.directory)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Also after a Ctrl-C, when nobody asks what was left.
-        leftovers::end_all(&self.folder);
-        let _ = fs::remove_dir_all(&self.folder);
-        // Only if no other folder of this run is left in it.
-        let _ = self.folder.parent().map(fs::remove_dir);
+        leftovers::end_all(&self.directory);
+        let _ = fs::remove_dir_all(&self.directory);
+        // Only if no other directory of this run is left in it.
+        let _ = self.directory.parent().map(fs::remove_dir);
     }
 }
 

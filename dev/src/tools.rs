@@ -215,7 +215,7 @@ impl Tool {
 
 impl Ready {
     /// The directory to put on PATH.
-    pub fn folder(&self) -> Option<&Path> {
+    pub fn directory(&self) -> Option<&Path> {
         self.program.parent()
     }
 }

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::agents::AgentKind;
 
-/// The variable that names the folder in which recordings are kept. Without it nothing is recorded.
-pub const FOLDER: &str = "LISA_TESTS_RECORD";
+/// The variable that names the directory in which recordings are kept. Without it nothing is recorded.
+pub const DIRECTORY: &str = "LISA_TESTS_RECORD";
 
 /// Whether recordings are made. Then each scenario has a session of its own, so that each is a file of its own.
 pub fn asked() -> bool {
-    std::env::var_os(FOLDER).is_some()
+    std::env::var_os(DIRECTORY).is_some()
 }
 
 /// A recording that is being made.
@@ -34,8 +34,8 @@ impl Recorder {
         kind: AgentKind,
         version: &str,
     ) -> Option<Self> {
-        let folder = std::env::var_os(FOLDER).map(PathBuf::from)?;
-        let folder = folder.join(format!("{}-{}", kind.command(), version));
+        let directory = std::env::var_os(DIRECTORY).map(PathBuf::from)?;
+        let directory = directory.join(format!("{}-{}", kind.command(), version));
         let cancel = Cancel::default();
         let thread = std::thread::spawn({
             let (engine, name, cancel) = (engine.clone(), name.to_owned(), cancel.clone());
@@ -46,7 +46,7 @@ impl Recorder {
                 bytes
             }
         });
-        Some(Self { path: folder.join(format!("{name}.jsonl")), cancel, thread: Mutex::new(Some(thread)) })
+        Some(Self { path: directory.join(format!("{name}.jsonl")), cancel, thread: Mutex::new(Some(thread)) })
     }
 
     /// Ends the recording and writes it down with the truth in its header.

@@ -98,11 +98,11 @@ fn commands() -> BTreeMap<String, String> {
     let sources = root().join("crates/nu_plugin_lisa/src");
     let shared = fs::read_to_string(sources.join("signature.rs")).unwrap();
     let mut found = BTreeMap::new();
-    let mut folders = vec![sources.join("commands")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+    let mut directories = vec![sources.join("commands")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
             if entry.is_dir() {
-                folders.push(entry);
+                directories.push(entry);
                 continue;
             }
             let text = fs::read_to_string(&entry).unwrap();

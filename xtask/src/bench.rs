@@ -40,18 +40,20 @@ pub(crate) fn demo(context: &Context) -> Result<()> {
 /// The scenarios of the end-to-end tests are played with the real agents, one session for each. What Lisa observes is
 /// written down with the truth that the scripted model knows; then the recordings are scored.
 pub(crate) fn record(context: &Context, arguments: &RecordArguments) -> Result<()> {
-    let folder = match &arguments.folder {
+    let directory = match &arguments.directory {
         None => context.target.join("recordings"),
-        Some(folder) => std::path::absolute(folder).map_err(|error| Failure::io("find", folder, &error))?,
+        Some(directory) => {
+            std::path::absolute(directory).map_err(|error| Failure::io("find", directory, &error))?
+        }
     };
-    fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
-    for old in recordings::plain(&folder) {
+    fs::create_dir_all(&directory).map_err(|error| Failure::io("create", &directory, &error))?;
+    for old in recordings::plain(&directory) {
         fs::remove_file(&old).map_err(|error| Failure::io("remove", &old, &error))?;
     }
     let program = build(context, "building what scores recordings, optimised", &["--release"])?;
     // A scenario that fails leaves a recording all the same, and that is the one worth looking at.
-    let played = test::record(context, arguments.agents, &folder);
-    let scored = run::output(Command::new(&program).arg("record").arg(&folder))?;
+    let played = test::record(context, arguments.agents, &directory);
+    let scored = run::output(Command::new(&program).arg("record").arg(&directory))?;
     print!("{}", String::from_utf8_lossy(&scored.stdout));
     if !scored.status.success() {
         return Err(Failure::new(String::from_utf8_lossy(&scored.stderr).trim().to_owned()));

@@ -108,7 +108,7 @@ pub const ENVIRONMENT: &[EnvVar] = &[
     EnvVar {
         name: "LISA_STATE_DIR",
         default: "$XDG_STATE_HOME/lisa",
-        what: "folder for session state",
+        what: "directory for session state",
     },
     EnvVar { name: "LISA_LOG", default: "warn", what: "what is logged" },
 ];

@@ -32,7 +32,7 @@ const COLUMNS: &[Column] = &[
 
 /// What is run: each returns as many rows as there are sessions, except the call that only asks.
 const COMMANDS: &[(&str, &str)] = &[
-    ("ls", "ls $folder | length"),
+    ("ls", "ls $directory | length"),
     (
         "tmux ls | lines | parse",
         "^tmux -S $socket ls | lines | parse '{name}: {rest}' | where name starts-with bench | length",
@@ -107,9 +107,9 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Starts the sessions, and makes a folder with as many files for `ls` to list.
+    /// Starts the sessions, and makes a directory with as many files for `ls` to list.
     fn start(&self, context: &Context, sessions: usize) -> Result<()> {
-        let files = self.scratch.folder("files")?;
+        let files = self.scratch.directory("files")?;
         for number in 1..=sessions {
             let file = files.join(number.to_string());
             fs::write(&file, "").map_err(|error| Failure::io("write", &file, &error))?;
@@ -129,7 +129,7 @@ impl Bench<'_> {
             format!("let began = (date now); let rows = ({source}); print $'{at} ((date now) - $began | into int) ($rows)'")
         });
         let script = format!(
-            "let sessions = {sessions}; let socket = '{}'; let folder = '{}'
+            "let sessions = {sessions}; let socket = '{}'; let directory = '{}'
              let end = (date now) + 8sec
              for turn in 0..300 {{ if $turn > 10 and (date now) > $end {{ break }}\n{}\n}}",
             socket.display(),

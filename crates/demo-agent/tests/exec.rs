@@ -61,13 +61,13 @@ fn a_crash_is_a_signal() {
 
 #[test]
 fn says_what_it_was_started_with() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let prompt = "!env DEMO_TEST_VARIABLE ; !cwd ; !argv ; !hash";
-    let output = run(&["-p", prompt], "", folder.path());
+    let output = run(&["-p", prompt], "", directory.path());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let all: Vec<&str> = text.lines().collect();
     assert_eq!(all[0], "DEMO_TEST_VARIABLE=value");
-    assert_eq!(Path::new(all[1]), folder.path().canonicalize().unwrap());
+    assert_eq!(Path::new(all[1]), directory.path().canonicalize().unwrap());
     let argv: Vec<String> = serde_json::from_str(all[2]).unwrap();
     assert_eq!(argv[1..], ["-p", prompt]);
     assert!(all[3].starts_with("46 bytes, fnv1a64 "), "{}", all[3]);
@@ -75,8 +75,8 @@ fn says_what_it_was_started_with() {
 
 #[test]
 fn leaves_log_transcript_and_hook_events() {
-    let folder = tempfile::tempdir().unwrap();
-    let hooks = folder.path().join("hooks.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let hooks = directory.path().join("hooks.jsonl");
     let hook = format!("cat >> {}", hooks.display());
     let args = [
         "-p",
@@ -90,7 +90,7 @@ fn leaves_log_transcript_and_hook_events() {
         &hook,
         "!tool Bash \"cargo test\" 10ms ok ; !say fine",
     ];
-    assert!(run(&args, "", folder.path()).status.success());
+    assert!(run(&args, "", directory.path()).status.success());
     let events: Vec<Value> = lines(&hooks);
     let names: Vec<_> = events.iter().map(|e| e["hook_event_name"].as_str().unwrap()).collect();
     assert_eq!(
@@ -101,33 +101,33 @@ fn leaves_log_transcript_and_hook_events() {
     assert_eq!(events[4]["last_assistant_message"], "fine");
     assert!(events.iter().all(|e| e["session_id"] == "abc"));
     assert!(events.windows(2).all(|pair| pair[0]["seq"].as_u64() < pair[1]["seq"].as_u64()));
-    let transcript = lines(&folder.path().join("t/abc.jsonl"));
+    let transcript = lines(&directory.path().join("t/abc.jsonl"));
     assert_eq!(transcript.last().unwrap()["outcome"], "end_turn");
-    assert_eq!(lines(&folder.path().join("log.jsonl"))[0]["bytes"], 43);
+    assert_eq!(lines(&directory.path().join("log.jsonl"))[0]["bytes"], 43);
 }
 
 #[test]
 fn really_runs_commands() {
-    let folder = tempfile::tempdir().unwrap();
-    assert!(run(&["-p", "!run echo hi > made ; !say ok"], "", folder.path()).status.success());
-    assert_eq!(std::fs::read_to_string(folder.path().join("made")).unwrap(), "hi\n");
+    let directory = tempfile::tempdir().unwrap();
+    assert!(run(&["-p", "!run echo hi > made ; !say ok"], "", directory.path()).status.success());
+    assert_eq!(std::fs::read_to_string(directory.path().join("made")).unwrap(), "hi\n");
 }
 
 #[test]
 fn a_command_that_fails_is_recorded_as_failed() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let args = ["-p", "--transcript", "t.jsonl", "!run exit 7 ; !say went on"];
-    assert!(run(&args, "", folder.path()).status.success());
-    let lines = lines(&folder.path().join("t.jsonl"));
+    assert!(run(&args, "", directory.path()).status.success());
+    let lines = lines(&directory.path().join("t.jsonl"));
     let end = lines.iter().find(|line| line["phase"] == "end").unwrap();
     assert_eq!((end["outcome"].as_str(), end["output"].as_str()), (Some("failed"), Some("(exit code 7)")));
 }
 
 #[test]
 fn a_broken_script_is_reported_with_its_line() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("s.txt"), "!say a\n!sya b\n").unwrap();
-    let output = run(&["-p", "--script", "s.txt", "go"], "", folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("s.txt"), "!say a\n!sya b\n").unwrap();
+    let output = run(&["-p", "--script", "s.txt", "go"], "", directory.path());
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(error, "lisa-demo-agent: s.txt: line 2: unknown step !sya\n");

@@ -1,4 +1,4 @@
-//! What still runs in a sandbox after its tests have ended: found by the folder, ended by process id.
+//! What still runs in a sandbox after its tests have ended: found by the directory, ended by process id.
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::{
@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const GRACE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Ends every process that belongs to the folder, and names those that did not go by themselves.
-pub(super) fn end_all(folder: &Path) -> Vec<String> {
-    let mut found = gone_within(folder, PATIENCE);
+/// Ends every process that belongs to the directory, and names those that did not go by themselves.
+pub(super) fn end_all(directory: &Path) -> Vec<String> {
+    let mut found = gone_within(directory, PATIENCE);
     let names = found.values().cloned().collect();
     for signal in [Signal::TERM, Signal::KILL] {
         if found.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn end_all(folder: &Path) -> Vec<String> {
             // It may have ended between the look and the signal.
             let _ = kill_process(pid, signal);
         }
-        found = gone_within(folder, GRACE);
+        found = gone_within(directory, GRACE);
     }
     names
 }
@@ -39,10 +39,10 @@ pub(super) fn is_alive(pid: Pid) -> bool {
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-fn gone_within(folder: &Path, patience: Duration) -> BTreeMap<i32, String> {
+fn gone_within(directory: &Path, patience: Duration) -> BTreeMap<i32, String> {
     let started = Instant::now();
     loop {
-        let found = look(folder);
+        let found = look(directory);
         if found.is_empty() || started.elapsed() >= patience {
             return found;
         }
@@ -51,10 +51,10 @@ fn gone_within(folder: &Path, patience: Duration) -> BTreeMap<i32, String> {
 }
 
 /// Process ids, each with what to call it.
-fn look(folder: &Path) -> BTreeMap<i32, String> {
-    let mut found = by_environment(folder);
+fn look(directory: &Path) -> BTreeMap<i32, String> {
+    let mut found = by_environment(directory);
     let mut sockets = Vec::new();
-    find_sockets(folder, &mut sockets);
+    find_sockets(directory, &mut sockets);
     for socket in sockets {
         if let Some(pid) = server_behind(&socket) {
             found.entry(pid).or_insert_with(|| format!("tmux server on {}", socket.display()));
@@ -63,10 +63,10 @@ fn look(folder: &Path) -> BTreeMap<i32, String> {
     found
 }
 
-/// Processes whose command line or environment names the folder, where the system lets one look (Linux).
-fn by_environment(folder: &Path) -> BTreeMap<i32, String> {
+/// Processes whose command line or environment names the directory, where the system lets one look (Linux).
+fn by_environment(directory: &Path) -> BTreeMap<i32, String> {
     let mut found = BTreeMap::new();
-    let needle = folder.as_os_str().as_encoded_bytes();
+    let needle = directory.as_os_str().as_encoded_bytes();
     let Ok(entries) = fs::read_dir("/proc") else { return found };
     let own = i32::try_from(std::process::id()).ok();
     for entry in entries.flatten() {
@@ -83,14 +83,15 @@ fn by_environment(folder: &Path) -> BTreeMap<i32, String> {
     found
 }
 
-/// Whether `text` has the folder in it, and not just one whose name begins the same.
-fn names(text: &[u8], folder: &[u8]) -> bool {
+/// Whether `text` has the directory in it, and not just one whose name begins the same.
+fn names(text: &[u8], directory: &[u8]) -> bool {
     let ends = |rest: &[u8]| rest.first().is_none_or(|next| matches!(next, b'/' | 0 | b':' | b' '));
-    (0..text.len()).any(|at| text.get(at..).is_some_and(|tail| tail.strip_prefix(folder).is_some_and(ends)))
+    (0..text.len())
+        .any(|at| text.get(at..).is_some_and(|tail| tail.strip_prefix(directory).is_some_and(ends)))
 }
 
-fn find_sockets(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+fn find_sockets(directory: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => find_sockets(&entry.path(), found),
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_found_whole_and_not_as_the_beginning_of_another() {
+    fn a_directory_is_found_whole_and_not_as_the_beginning_of_another() {
         assert!(names(b"A=1\0HOME=/t/run/7/h\0", b"/t/run/7"));
         assert!(names(b"HOME=/t/run/7", b"/t/run/7"));
         assert!(!names(b"HOME=/t/run/77/h\0", b"/t/run/7"));

@@ -93,8 +93,8 @@ mod tests {
     use std::{fs, path::Path};
 
     /// A package manager that fails until it was run `good` times, and counts its runs.
-    fn manager(folder: &Path, good: u32) -> Command {
-        let count = folder.join("count");
+    fn manager(directory: &Path, good: u32) -> Command {
+        let count = directory.join("count");
         let script = format!(
             "echo run >>{count}; runs=$(wc -l <{count})
              if [ $runs -ge {good} ]; then echo installed; exit 0; fi
@@ -108,27 +108,27 @@ mod tests {
         command
     }
 
-    fn runs(folder: &Path) -> usize {
-        fs::read_to_string(folder.join("count")).unwrap().lines().count()
+    fn runs(directory: &Path) -> usize {
+        fs::read_to_string(directory.join("count")).unwrap().lines().count()
     }
 
     #[test]
     fn a_download_that_fails_is_tried_again() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let context = Context::deaf();
         let download = Download { pauses: &[Duration::ZERO; 3], ..Download::new(&context, "installing it") };
-        let said = download.run(None, || manager(folder.path(), 3)).unwrap();
+        let said = download.run(None, || manager(directory.path(), 3)).unwrap();
         assert_eq!(said, ["installed"]);
-        assert_eq!(runs(folder.path()), 3);
+        assert_eq!(runs(directory.path()), 3);
     }
 
     #[test]
     fn a_download_that_never_works_ends_with_what_the_package_manager_said() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let context = Context::deaf();
         let download = Download { pauses: &[Duration::ZERO; 2], ..Download::new(&context, "installing it") };
-        let failure = download.run(None, || manager(folder.path(), 9)).unwrap_err().line();
-        assert_eq!(runs(folder.path()), 3);
+        let failure = download.run(None, || manager(directory.path(), 9)).unwrap_err().line();
+        assert_eq!(runs(directory.path()), 3);
         let expected =
             "installing it failed 3 times, at last with exit status: 1:\n    npm error code ECONNRESET";
         assert_eq!(failure, expected);

@@ -19,14 +19,14 @@ const NEEDED: &str = "npm must be there (Debian: apt-get install npm, macOS: bre
 pub(super) fn ensure(context: &Context, name: &'static str, package: &Npm, latest: bool) -> Result<Ready> {
     let id = fill(package.package);
     let wanted = if latest { newest(context, &id)? } else { package.version.to_owned() };
-    let find = |folder: &Path| locate(folder, package.program);
-    stamp::once(context, name, &folder_name(&id, &wanted), find, |folder| {
-        install(context, folder, name, &format!("{id}@{wanted}"), package.size, &["--ignore-scripts"])?;
-        let program = find(folder).ok_or_else(|| {
+    let find = |directory: &Path| locate(directory, package.program);
+    stamp::once(context, name, &directory_name(&id, &wanted), find, |directory| {
+        install(context, directory, name, &format!("{id}@{wanted}"), package.size, &["--ignore-scripts"])?;
+        let program = find(directory).ok_or_else(|| {
             Failure::new(format!("{id} {wanted} brings no program for {}", platform()))
                 .hint(format!("install {name} {wanted} by hand and put it on PATH"))
         })?;
-        let version = ask_version(&program, folder)?;
+        let version = ask_version(&program, directory)?;
         if version != wanted && !version.starts_with(&format!("{wanted}.")) {
             return Err(Failure::new(format!("npm brought {name} {version} where {wanted} was asked for")));
         }
@@ -36,12 +36,12 @@ pub(super) fn ensure(context: &Context, name: &'static str, package: &Npm, lates
 
 /// Makes sure that a package is there that runs on node.
 pub(super) fn ensure_script(context: &Context, name: &'static str, package: &Npm) -> Result<Ready> {
-    let directory = folder_name(package.package, package.version);
-    let find = |folder: &Path| locate(folder, package.program);
-    stamp::once(context, name, &directory, find, |folder| {
+    let directory = directory_name(package.package, package.version);
+    let find = |directory: &Path| locate(directory, package.program);
+    stamp::once(context, name, &directory, find, |directory| {
         install(
             context,
-            folder,
+            directory,
             name,
             &format!("{}@{}", package.package, package.version),
             package.size,
@@ -53,19 +53,19 @@ pub(super) fn ensure_script(context: &Context, name: &'static str, package: &Npm
 
 fn install(
     context: &Context,
-    folder: &Path,
+    directory: &Path,
     name: &str,
     package: &str,
     size: &str,
     flags: &[&str],
 ) -> Result<()> {
     let doing = format!("installing {name} (npm {package}, {size} on disk)");
-    let done = format!("installed {name} into {}", context.short(folder));
+    let done = format!("installed {name} into {}", context.short(directory));
     npm(&Download::new(context, doing), Some(&done), || {
         let mut command = Command::new("npm");
-        command.arg("install").arg("--prefix").arg(folder);
+        command.arg("install").arg("--prefix").arg(directory);
         command.args(["--no-audit", "--no-fund", "--loglevel=error"]).args(flags).arg(package);
-        command.current_dir(folder);
+        command.current_dir(directory);
         command
     })?;
     Ok(())
@@ -92,8 +92,8 @@ fn npm(download: &Download<'_>, done: Option<&str>, make: impl Fn() -> Command) 
 }
 
 /// The version that a program gives for itself, asked with a home that is not the user's.
-fn ask_version(program: &Path, folder: &Path) -> Result<String> {
-    let home = folder.join("home");
+fn ask_version(program: &Path, directory: &Path) -> Result<String> {
+    let home = directory.join("home");
     fs::create_dir_all(&home).map_err(|error| Failure::io("create", &home, &error))?;
     let output = run::output(Command::new(program).arg("--version").env("HOME", &home).current_dir(&home))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -104,12 +104,12 @@ fn ask_version(program: &Path, folder: &Path) -> Result<String> {
 }
 
 /// `claude-code-2.1.197` for `@anthropic-ai/claude-code`.
-fn folder_name(package: &str, version: &str) -> String {
+fn directory_name(package: &str, version: &str) -> String {
     format!("{}-{version}", package.rsplit('/').next().unwrap_or(package))
 }
 
-fn locate(folder: &Path, pattern: &str) -> Option<PathBuf> {
-    let mut found = vec![folder.join("node_modules")];
+fn locate(directory: &Path, pattern: &str) -> Option<PathBuf> {
+    let mut found = vec![directory.join("node_modules")];
     for part in fill(pattern).split('/') {
         found = match part {
             "*" => found
@@ -145,19 +145,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_named_by_package_and_version() {
-        assert_eq!(folder_name("@anthropic-ai/claude-code", "2.1.197"), "claude-code-2.1.197");
-        assert_eq!(folder_name("nushell", "0.115.1"), "nushell-0.115.1");
+    fn a_directory_is_named_by_package_and_version() {
+        assert_eq!(directory_name("@anthropic-ai/claude-code", "2.1.197"), "claude-code-2.1.197");
+        assert_eq!(directory_name("nushell", "0.115.1"), "nushell-0.115.1");
     }
 
     #[test]
-    fn a_program_is_found_through_a_folder_of_any_name() {
-        let folder = std::env::temp_dir().join(format!("xtask-locate-{}", std::process::id()));
-        let program = folder.join("node_modules/pkg").join(platform()).join("some-triple/bin/tool");
+    fn a_program_is_found_through_a_directory_of_any_name() {
+        let directory = std::env::temp_dir().join(format!("xtask-locate-{}", std::process::id()));
+        let program = directory.join("node_modules/pkg").join(platform()).join("some-triple/bin/tool");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         fs::write(&program, "").unwrap();
-        assert_eq!(locate(&folder, "pkg/{platform}/*/bin/tool"), Some(program));
-        assert_eq!(locate(&folder, "pkg/{platform}/*/bin/other"), None);
-        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(locate(&directory, "pkg/{platform}/*/bin/tool"), Some(program));
+        assert_eq!(locate(&directory, "pkg/{platform}/*/bin/other"), None);
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

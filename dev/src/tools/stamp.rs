@@ -21,23 +21,23 @@ const STAMP: &str = ".installed";
 pub(super) fn once(
     context: &Context,
     name: &'static str,
-    directory: &str,
+    entry: &str,
     locate: impl Fn(&Path) -> Option<PathBuf>,
     install: impl FnOnce(&Path) -> Result<String>,
 ) -> Result<Ready> {
     let tools = context.tools();
-    let folder = tools.join(directory);
-    fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
-    let _lock = lock(context, &tools.join(format!("{directory}.lock")))?;
-    let stamp = folder.join(STAMP);
-    if let (Ok(version), Some(program)) = (fs::read_to_string(&stamp), locate(&folder)) {
+    let directory = tools.join(entry);
+    fs::create_dir_all(&directory).map_err(|error| Failure::io("create", &directory, &error))?;
+    let _lock = lock(context, &tools.join(format!("{entry}.lock")))?;
+    let stamp = directory.join(STAMP);
+    if let (Ok(version), Some(program)) = (fs::read_to_string(&stamp), locate(&directory)) {
         return Ok(Ready { name, version: version.trim().to_owned(), program });
     }
     // A stamp without the program is worth nothing; neither is half of an installation.
     let _ = fs::remove_file(&stamp);
-    let version = install(&folder)?;
-    let program = locate(&folder)
-        .ok_or_else(|| Failure::new(format!("{} has no program of {name}", context.short(&folder))))?;
+    let version = install(&directory)?;
+    let program = locate(&directory)
+        .ok_or_else(|| Failure::new(format!("{} has no program of {name}", context.short(&directory))))?;
     fs::write(&stamp, &version).map_err(|error| Failure::io("write", &stamp, &error))?;
     Ok(Ready { name, version, program })
 }
@@ -70,12 +70,12 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let mut context = Context::deaf();
         target.path().clone_into(&mut context.target);
-        let locate = |folder: &Path| Some(folder.join("program")).filter(|program| program.is_file());
+        let locate = |directory: &Path| Some(directory.join("program")).filter(|program| program.is_file());
         let ensure = |install: &dyn Fn(&Path) -> Result<String>| {
             once(&context, "tool", "tool-1", locate, install).map(|ready| ready.version)
         };
-        let failed = ensure(&|folder| {
-            fs::write(folder.join("program"), "half").unwrap();
+        let failed = ensure(&|directory| {
+            fs::write(directory.join("program"), "half").unwrap();
             Err(Failure::new("the network is gone"))
         });
         assert_eq!(failed.unwrap_err().line(), "the network is gone");

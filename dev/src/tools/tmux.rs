@@ -94,7 +94,7 @@ fn sudo_without_password() -> bool {
 
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| is_program(program))
+    env::split_paths(&path).map(|directory| directory.join(name)).find(|program| is_program(program))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -33,7 +33,7 @@ pub struct HomeOptions {
     pub approve_key: bool,
     /// MCP servers that both agents know.
     pub mcp: Vec<McpServer>,
-    /// The folder agents work in; an empty repository in the home if not given. Codex asks for trust in repositories
+    /// The directory agents work in; an empty repository in the home if not given. Codex asks for trust in repositories
     /// only.
     pub project: Option<PathBuf>,
 }
@@ -74,11 +74,11 @@ impl AgentHome {
     /// A home that differs from the usual one.
     pub fn with(server: &ModelServer, options: HomeOptions) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("lisa-home-").tempdir()?;
-        // Agents look a project up by its real path; the temporary folder may be a link.
+        // Agents look a project up by its real path; the temporary directory may be a link.
         let base = root.path().canonicalize()?;
         let project = options.project.clone().unwrap_or_else(|| base.join("project"));
-        for folder in [&base.join("bin"), &base.join("claude"), &base.join("codex"), &project] {
-            fs::create_dir_all(folder)?;
+        for directory in [&base.join("bin"), &base.join("claude"), &base.join("codex"), &project] {
+            fs::create_dir_all(directory)?;
         }
         let project = project.canonicalize()?;
         if options.project.is_none() {
@@ -96,17 +96,17 @@ impl AgentHome {
         std::os::unix::fs::symlink(&agent.program, self.path().join("bin").join(agent.kind.command()))
     }
 
-    /// The home folder.
+    /// The home directory.
     pub fn path(&self) -> &Path {
         self.root.path()
     }
 
-    /// The folder agents work in.
+    /// The directory agents work in.
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// The agent's own folder: `CLAUDE_CONFIG_DIR` or `CODEX_HOME`.
+    /// The agent's own directory: `CLAUDE_CONFIG_DIR` or `CODEX_HOME`.
     pub fn config_dir(&self, kind: AgentKind) -> PathBuf {
         self.path().join(kind.command())
     }
@@ -123,14 +123,14 @@ impl AgentHome {
     }
 }
 
-/// Makes a folder what `git init` would make of it, for machines without git.
+/// Makes a directory what `git init` would make of it, for machines without git.
 pub fn empty_repository(project: &Path) -> io::Result<()> {
-    let folder = project.join(".git");
+    let directory = project.join(".git");
     for inner in ["objects", "refs/heads"] {
-        fs::create_dir_all(folder.join(inner))?;
+        fs::create_dir_all(directory.join(inner))?;
     }
-    fs::write(folder.join("HEAD"), "ref: refs/heads/main\n")?;
-    fs::write(folder.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    fs::write(directory.join("HEAD"), "ref: refs/heads/main\n")?;
+    fs::write(directory.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
 }
 
 fn environment(server: &ModelServer, base: &Path) -> io::Result<Vec<(OsString, OsString)>> {

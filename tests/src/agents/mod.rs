@@ -1,6 +1,6 @@
 //! The real agents, at the versions that the profiles were recorded with.
 //!
-//! They come from npm into a folder of the build directory, once, and are started as the native programs they
+//! They come from npm into a directory of the build directory, once, and are started as the native programs they
 //! are: no node is needed to run them, and nothing of the user's own installation is touched.
 
 mod home;

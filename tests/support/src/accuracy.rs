@@ -134,15 +134,15 @@ pub fn score_file(profiles: &Profiles, path: &Path) -> Result<(Timeline, Score),
     Ok((timeline, score))
 }
 
-/// Every recording below a folder, in order.
+/// Every recording below a directory, in order.
 pub fn recordings(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+    let mut directories = vec![dir.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.to_string_lossy().ends_with(".jsonl.gz") {
                 found.push(path);
             }

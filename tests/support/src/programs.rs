@@ -17,7 +17,7 @@ const BUILT: &str = "LISA_TESTS_RUN";
 /// When it cannot be built.
 pub fn built(program: &str) -> io::Result<PathBuf> {
     static DONE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let path = folder()?.join(format!("{program}{}", env::consts::EXE_SUFFIX));
+    let path = directory()?.join(format!("{program}{}", env::consts::EXE_SUFFIX));
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     if env::var_os(BUILT).is_none() && done.insert(program.to_owned()) {
         // In the whole workspace, so that its dependencies get the features that they have anyhow.
@@ -46,10 +46,10 @@ pub fn demo_agent() -> PathBuf {
 }
 
 /// Where cargo puts programs: above the directory of the test program.
-fn folder() -> io::Result<PathBuf> {
+fn directory() -> io::Result<PathBuf> {
     let test = env::current_exe()?;
-    let folder = test.ancestors().nth(2).map(Path::to_path_buf);
-    folder.ok_or_else(|| io::Error::other("the test program is in no build directory"))
+    let directory = test.ancestors().nth(2).map(Path::to_path_buf);
+    directory.ok_or_else(|| io::Error::other("the test program is in no build directory"))
 }
 
 /// Where tests leave what people should read: cargo's build directory.

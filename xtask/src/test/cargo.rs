@@ -179,9 +179,9 @@ struct Log {
 
 impl Log {
     fn create(context: &Context, group: &Group) -> Result<Self> {
-        let folder = context.target.join("xtask-logs");
-        let path = folder.join(format!("{}.log", group.name));
-        let file = fs::create_dir_all(&folder).and_then(|()| File::create(&path));
+        let directory = context.target.join("xtask-logs");
+        let path = directory.join(format!("{}.log", group.name));
+        let file = fs::create_dir_all(&directory).and_then(|()| File::create(&path));
         file.map(|file| Self { file, path: path.clone() })
             .map_err(|error| Failure::io("create", &path, &error))
     }

@@ -142,7 +142,7 @@ pub(crate) struct TestFile {
     pub(crate) name: String,
     /// The group that runs it.
     pub(crate) group: &'static str,
-    /// The file below the workspace's folder.
+    /// The file below the workspace's directory.
     pub(crate) path: String,
 }
 
@@ -156,9 +156,9 @@ impl TestFile {
             .filter_map(|filter| filter.rsplit("::").next())
             .collect();
         let text = match self.path.strip_suffix("/main.rs") {
-            Some(folder) => {
-                let files = names_in(&root.join(folder)).unwrap_or_default();
-                files.iter().map(|file| read(&root.join(folder).join(file))).collect()
+            Some(directory) => {
+                let files = names_in(&root.join(directory)).unwrap_or_default();
+                files.iter().map(|file| read(&root.join(directory).join(file))).collect()
             }
             None => read(&root.join(&self.path)),
         };
@@ -178,14 +178,14 @@ pub(crate) fn test_files(root: &Path) -> Result<Vec<TestFile>> {
     packages.sort();
     let mut files = Vec::new();
     for package in packages {
-        let folder = root.join(&package).join("tests");
-        if !folder.is_dir() {
+        let directory = root.join(&package).join("tests");
+        if !directory.is_dir() {
             continue;
         }
-        for entry in names_in(&folder)? {
+        for entry in names_in(&directory)? {
             let (name, file) = match entry.strip_suffix(".rs") {
                 Some(stem) => (stem.to_owned(), entry.clone()),
-                None if folder.join(&entry).join("main.rs").is_file() => {
+                None if directory.join(&entry).join("main.rs").is_file() => {
                     (entry.clone(), format!("{entry}/main.rs"))
                 }
                 None => continue,
@@ -222,8 +222,8 @@ fn group_of(package: &str, name: &str) -> &'static str {
     BEGINNINGS.iter().find(|(prefix, _)| begins(prefix)).map_or("agents", |(_, group)| group)
 }
 
-fn names_in(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).map_err(|error| Failure::io("read", folder, &error))?;
+fn names_in(directory: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(directory).map_err(|error| Failure::io("read", directory, &error))?;
     let mut names: Vec<_> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();

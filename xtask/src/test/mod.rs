@@ -84,12 +84,12 @@ fn plan(arguments: &Arguments) -> Plan {
 
 /// Plays the scenarios with real agents through the engine, one session for each, and has every session recorded below
 /// a directory.
-pub(crate) fn record(context: &Context, release: Release, folder: &Path) -> Result<()> {
+pub(crate) fn record(context: &Context, release: Release, directory: &Path) -> Result<()> {
     let plan = Plan {
         groups: GROUPS.iter().filter(|group| group.name == AGENTS).collect(),
         release,
         filter: vec!["through_the_engine".to_owned()],
-        env: vec![("LISA_TESTS_RECORD", folder.into())],
+        env: vec![("LISA_TESTS_RECORD", directory.into())],
     };
     run_plan(context, &plan)
 }

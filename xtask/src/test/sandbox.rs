@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-/// Folders below it, and the variables that name them.
+/// Directories below it, and the variables that name them.
 const FOLDERS: &[(&str, &str)] = &[
     ("HOME", "h"),
     ("XDG_CONFIG_HOME", "h/.config"),
@@ -32,7 +32,7 @@ impl Sandbox {
     pub(super) fn create(context: &Context, group: &str) -> Result<Self> {
         let scratch = Scratch::create(context, group)?;
         for (_, below) in FOLDERS {
-            scratch.folder(below)?;
+            scratch.directory(below)?;
         }
         Ok(Self { scratch })
     }
@@ -64,7 +64,8 @@ impl Sandbox {
                 command.env(name, home.join(below));
             }
         }
-        let mut path: Vec<PathBuf> = tools.iter().filter_map(Ready::folder).map(Path::to_path_buf).collect();
+        let mut path: Vec<PathBuf> =
+            tools.iter().filter_map(Ready::directory).map(Path::to_path_buf).collect();
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         if let Ok(path) = env::join_paths(path) {
             command.env("PATH", path);
@@ -79,7 +80,7 @@ impl Sandbox {
         self.scratch.path().join(name)
     }
 
-    /// Ends what was left running here, removes the folder, and says what had been left.
+    /// Ends what was left running here, removes the directory, and says what had been left.
     pub(super) fn end(self) -> Vec<String> {
         self.scratch.end_leftovers()
     }
@@ -98,16 +99,16 @@ mod tests {
     fn a_confined_command_sees_a_private_home_and_no_tmux() {
         let context = Context::new().unwrap();
         let sandbox = Sandbox::create(&context, "selftest").unwrap();
-        let folder = sandbox.scratch.path().to_path_buf();
+        let directory = sandbox.scratch.path().to_path_buf();
         let mut command = Command::new("sh");
         command.args(["-c", "echo $HOME; echo $LISA_STATE_DIR; echo ${TMUX-none}; echo $XTASK_NU"]);
         let nu = Ready { name: "nu", version: String::new(), program: "/opt/nu/bin/nu".into() };
         sandbox.confine(&context, &mut command, &[nu]);
         let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
-        let expected = [folder.join("h"), folder.join("l"), "none".into(), "/opt/nu/bin/nu".into()];
+        let expected = [directory.join("h"), directory.join("l"), "none".into(), "/opt/nu/bin/nu".into()];
         assert_eq!(output.lines().map(PathBuf::from).collect::<Vec<_>>(), expected);
         assert!(sandbox.end().is_empty());
-        assert!(!folder.exists());
+        assert!(!directory.exists());
     }
 
     #[test]

@@ -138,11 +138,11 @@ pub(super) fn plan(stage: &mut Stage<'_>) {
 }
 
 pub(super) fn trust(stage: &mut Stage<'_>) {
-    let folder = stage.lab.home.path().canonicalize().unwrap().join("stranger");
-    crate::agents::empty_repository(&folder).unwrap();
+    let directory = stage.lab.home.path().canonicalize().unwrap().join("stranger");
+    crate::agents::empty_repository(&directory).unwrap();
     stage.lab.server.add_rule(Match::prompt("look at this"), Reply::text("I looked."));
     let mut request = stage.lab.request(stage.name(), Some("look at this"));
-    request.cwd = Some(folder.display().to_string());
+    request.cwd = Some(directory.display().to_string());
     let actor = stage.enter(&request);
     let asked = actor.blocked("awaiting_dialog");
     actor.check(asked.dialog.as_deref() == Some("trust"), &format!("it asks about trust: {asked:?}"));

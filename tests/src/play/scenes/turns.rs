@@ -150,7 +150,7 @@ pub(super) fn clear(stage: &mut Stage<'_>) {
     actor.eyes.did(Deed::Meddled);
     actor.send(command);
     if kind == AgentKind::Codex {
-        // It asks where, in a folder that is a repository.
+        // It asks where, in a directory that is a repository.
         let asked = actor.blocked("awaiting_dialog");
         actor.answer(&asked, "1", Deed::Meddled);
     }
