@@ -33,6 +33,9 @@ pub(crate) fn traced<T>(work: impl FnOnce() -> T) -> (T, String) {
         .with_ansi(false)
         .with_writer(kept.clone())
         .finish();
+    // With a single subscriber, tracing-core 0.1.36 asks the thread that first reaches a log statement whether anybody
+    // listens. If that is another thread, the statement is switched off for good (tracing issue 3611).
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let done = tracing::subscriber::with_default(subscriber, work);
     let lines = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
     (done, String::from_utf8_lossy(&lines).into_owned())
