@@ -29,6 +29,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How long it may take until a session that is being ended has ended.
+const ENDS_WITHIN_MS: u64 = 15_000;
+
 /// A verdict, with everything that it is based on.
 #[derive(Debug, Clone)]
 pub struct Judged {
@@ -122,7 +125,7 @@ fn judge_in(
     look.observation.lock_wait_ms = millis(change.waited());
     look.observation.state_error = change.trouble().map(str::to_owned);
     let mut outcome = step(profile, std::mem::take(&mut change.record.memory), &look.observation);
-    if let Some(verdict) = before.memory.verdict.clone().filter(|_| is_being_ended(&change.record)) {
+    if let Some(verdict) = before.memory.verdict.clone().filter(|_| is_being_ended(&change.record, at)) {
         keep_until_ended(&mut outcome, verdict);
     }
     let judged = Instant::now();
@@ -167,12 +170,13 @@ fn judge_in(
     Judged { outcome, observation: look.observation, record, files: look.files, gone, unwritten }
 }
 
-/// Whether somebody is ending the session right now.
-fn is_being_ended(record: &Record) -> bool {
-    record
-        .intent
-        .as_ref()
-        .is_some_and(|intent| intent.kind == EventKind::Killed && intent.by.is_some_and(|by| by.alive()))
+/// Whether somebody is ending the session right now. An end that failed leaves its intent behind, and must not keep the
+/// verdict for longer than an end takes.
+fn is_being_ended(record: &Record, at: At) -> bool {
+    record.intent.as_ref().is_some_and(|intent| {
+        let alive = intent.by.is_some_and(|by| by.alive());
+        intent.kind == EventKind::Killed && alive && at.since(intent.at) < ENDS_WITHIN_MS
+    })
 }
 
 /// An agent that is told to exit takes down its screen, its title and its files one after the other. What that looks
@@ -388,8 +392,22 @@ mod tests {
         observe::Screens,
         process::Trees,
         session::{Meta, SessionDir},
-        watch::{change::KEPT_MS, journal::Journal},
+        watch::{change::KEPT_MS, journal::Journal, record::Intent},
     };
+
+    #[test]
+    fn an_end_that_failed_does_not_keep_the_verdict_for_good() {
+        let record = |kind| Record {
+            intent: Some(Intent::new(kind, At(1_000), Note::default())),
+            ..Record::fresh("r")
+        };
+        assert!(is_being_ended(&record(EventKind::Killed), At(15_999)));
+        assert!(!is_being_ended(&record(EventKind::Killed), At(16_000)));
+        assert!(!is_being_ended(&record(EventKind::Send), At(1_001)));
+        let mut left = record(EventKind::Killed);
+        left.intent.iter_mut().for_each(|intent| intent.by = None);
+        assert!(!is_being_ended(&left, At(1_001)), "whoever began it is gone");
+    }
 
     /// Judges a session whose pane is gone at these times; returns each verdict and the state file after it.
     fn judged_at(times: &[i64]) -> Vec<(Judged, String)> {
